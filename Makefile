@@ -1,0 +1,55 @@
+# Two commands do everything on a machine with Python 3.11 or newer: `make demo` and `make test`.
+# The environment is made on first use, in .venv, and again whenever pyproject.toml changes.
+
+PYTHON ?= python3
+# Pinned here and nowhere else: unpinned, several gigabytes of CUDA packages would arrive with the newest torch.
+TORCH ?= torch==2.13.0
+JOBS ?= 2
+
+BIN := .venv/bin
+# uv does not read pip's variable for local wheels, so it is handed on; empty where it is unset.
+INSTALL = UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install -q --python .venv '$(TORCH)' -e '.[$(1)]' \
+	|| $(BIN)/pip install -q '$(TORCH)' -e '.[$(1)]'
+
+.PHONY: help demo test test-all lint format bench clean
+.DEFAULT_GOAL := help
+
+help:  ## Show this help
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+.venv/bin/uv:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("neurise needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 demo")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q uv
+
+# What a user runs: the core and the figures.
+.venv/.user: pyproject.toml .venv/bin/uv
+	$(call INSTALL,plots)
+	@touch $@
+
+# What a developer runs: everything.
+.venv/.dev: pyproject.toml .venv/bin/uv
+	$(call INSTALL,dev)
+	@touch $@ .venv/.user
+
+demo: .venv/.user  ## Learn a small spin glass and check it against the exact answer (under two minutes)
+	$(BIN)/neurise demo
+
+test: .venv/.dev  ## The tests a newcomer runs (under five minutes on two cores)
+	$(BIN)/pytest -n $(JOBS) -m 'not slow'
+
+test-all: .venv/.dev  ## Every test (under 25 minutes on two cores)
+	$(BIN)/pytest -n $(JOBS)
+
+lint: .venv/.dev  ## Style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.dev  ## Put the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove the environment and everything that was built
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

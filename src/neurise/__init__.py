@@ -1,0 +1,54 @@
+"""Generative models of discrete data.
+
+>>> import neurise
+>>> model = neurise.NeurISE().fit(X)          # X: (N, sites) of any symbols
+>>> model.sample(1000)
+
+Names are imported when they are first used: ``import neurise`` alone is fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from neurise import discovery
+from neurise._version import __version__
+
+if TYPE_CHECKING:
+    from neurise import datasets, exact, losses, metrics
+    from neurise.evaluation import evaluate
+    from neurise.loading import load
+    from neurise.models.base import Model
+    from neurise.models.neurise import NeurISE
+    from neurise.space import Space
+
+__all__ = [
+    "Model",
+    "NeurISE",
+    "Space",
+    "__version__",
+    "datasets",
+    "evaluate",
+    "exact",
+    "load",
+    "losses",
+    "metrics",
+]
+
+_MODULES = ("datasets", "exact", "losses", "metrics")
+_PLACES = {"Model": "models.base", "Space": "space", "evaluate": "evaluation", "load": "loading"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"neurise.{name}")
+    if name in _PLACES:
+        return getattr(importlib.import_module(f"neurise.{_PLACES[name]}"), name)
+    if not name.islower() and name.lower() in discovery.names("neurise.models"):
+        return discovery.find("neurise.models", name.lower())
+    raise AttributeError(f"module 'neurise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,264 @@
+"""Exact answers on spaces small enough to enumerate.
+
+A law is a vector of p^q probabilities, first site most significant (:class:`neurise.space.Space`). Nothing here is
+estimated: the law of a sampler is found by pushing the whole vector through its kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neurise.conditionals import Conditionals
+from neurise.noise.round_robin import RoundRobin
+from neurise.space import Space
+
+BUDGET = {"cpu": 2**28, "cuda": 2**32}
+"""Bytes that one batch of contexts may take."""
+
+
+class Sampler(Protocol):
+    """What the exact tools need of a fitted model."""
+
+    @property
+    def conditionals(self) -> Conditionals:
+        """Return the conditionals that drive its reverse chain, over its sites in the order in which they are noised."""
+
+    @property
+    def order_(self) -> Sequence[int]:
+        """Return the user's site at each place of that order."""
+
+    def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
+        """Return the labels to condition on, (1,) tensors, and the probability of each."""
+
+
+class Bound(NamedTuple):
+    """The theorem's quantities: TV(law, pmf) ≤ δ_T + T η + γ."""
+
+    delta_T: float
+    eta: float
+    gamma: float
+    T: int
+    bound: float
+    tv: float
+
+
+@torch.no_grad()
+def law(model: Sampler, y: Any = None, *, start: Any = None) -> Tensor:
+    r"""Law of ``model.sample``, (p^q,) float64 on the model's device.
+
+    :math:`\nu_t = K_t\,\nu_{t+1}` for t = T−1 … 0, from the uniform law (or from ``start``). Labels are mixed by their
+    frequency unless y is given.
+    """
+    conditionals = model.conditionals
+    space = conditionals.noise.space
+    space.require_enumerable()
+    total = torch.zeros(space.size, dtype=torch.float64, device=conditionals.device)
+    for label, weight in model.label_terms(y):
+        if start is None:
+            current = torch.full((space.size,), 1 / space.size, dtype=torch.float64, device=conditionals.device)
+        else:
+            current = _to_chain(as_law(start, space, "start").to(conditionals.device), space, model.order_).clone()
+        for t in reversed(range(conditionals.noise.num_steps)):
+            _push(conditionals, t, current, label)
+        total += weight * current
+    return _to_user(total, space, model.order_)
+
+
+def noised(pmf: Any, noise: RoundRobin, t: int) -> Tensor:
+    r"""Law :math:`\mu_t` of :math:`X_t` when :math:`X_0 \sim` pmf, (p^q,) float64: each site mixes with the uniform law."""
+    space = noise.space
+    current = as_law(pmf, space, "pmf")
+    for site, visits in enumerate(noise.visits(torch.tensor(t)).tolist()):
+        if visits:
+            keep = noise.keep_prob**visits
+            split = current.view(space.states**site, space.states, -1)
+            current = (keep * split + (1 - keep) * split.mean(dim=1, keepdim=True)).flatten()
+    return current
+
+
+def conditional(pmf: Any, space: Space, site: int) -> Tensor:
+    r"""Conditional :math:`\mu(x_u = a \mid x_{-u})` of one site, (p^u, p, p^{q−1−u}): sites before, the site, sites after.
+
+    A context of probability zero has none; it is given the uniform one.
+    """
+    split = as_law(pmf, space, "pmf").view(space.states**site, space.states, -1)
+    context = split.sum(dim=1, keepdim=True)
+    return torch.where(context > 0, split / context, 1 / space.states)
+
+
+class ExactConditionals:
+    r"""The true conditionals of a pmf along a chain, in the place of learnt ones: an oracle, for small spaces.
+
+    With ``hide_noised`` the sites that hard noise has erased are summed over instead of looked at.
+    """
+
+    bytes_per_row = 1024
+    device = torch.device("cpu")
+
+    def __init__(self, pmf: Any, noise: RoundRobin, *, hide_noised: bool = False) -> None:
+        self._noise, self.hide_noised = noise, hide_noised
+        self.pmf = as_law(pmf, noise.space, "pmf")
+        self._tables: dict[tuple[int, int], Tensor] = {}
+
+    @property
+    def noise(self) -> RoundRobin:
+        """Return the forward process."""
+        return self._noise
+
+    @property
+    def conditionals(self) -> Conditionals:
+        """Return itself, so that it can stand for a fitted model."""
+        return self
+
+    @property
+    def order_(self) -> Sequence[int]:
+        """Return the sites as they are."""
+        return range(self.noise.space.sites)
+
+    def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
+        """Return the one term of a model without labels."""
+        return [(None, 1.0)]
+
+    def hidden(self, t: Tensor) -> Tensor:
+        """Hide the erased sites if asked to."""
+        return self.noise.erased(t) & self.hide_noised
+
+    def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Look the true conditional up, (..., states)."""
+        space = self.noise.space
+        leading = torch.broadcast_shapes(t.shape, u.shape, x.shape[:-1])
+        index = space.index(x).expand(leading)
+        result = torch.empty((*leading, space.states), dtype=torch.float64)
+        steps, places = t.expand(leading), u.expand(leading)
+        for step, site in {*zip(steps.flatten().tolist(), places.flatten().tolist(), strict=True)}:
+            here = (steps == step) & (places == site)
+            after = space.states ** (space.sites - 1 - site)
+            place = index[here]
+            result[here] = self._table(step, site)[place // (after * space.states), :, place % after]
+        return result.log()
+
+    def _table(self, t: int, site: int) -> Tensor:
+        if (t, site) not in self._tables:
+            space = self.noise.space
+            mu_t = noised(self.pmf, self.noise, t).view([space.states] * space.sites)
+            for erased in torch.nonzero(self.hidden(torch.tensor(t))).flatten().tolist():
+                if erased != site:
+                    mu_t = mu_t.mean(dim=erased, keepdim=True).expand_as(mu_t)
+            self._tables[t, site] = conditional(mu_t.flatten(), space, site)
+        return self._tables[t, site]
+
+
+@torch.no_grad()
+def bound(model: Sampler, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
+    r"""Evaluate both sides of the paper's theorem, :math:`\mathrm{TV}(\hat\mu_0, \mu_0) \le \delta_T + T\eta + \gamma`.
+
+    :math:`\delta_T = \mathrm{TV}(\mu_T, \text{uniform})`; η is the largest TV, over steps and states, between the learnt
+    and the true reverse kernel; γ = TV(start, uniform) for a start other than the uniform law. In a context of probability
+    zero any kernel reverses the chain, so the learnt one is taken as the true one there.
+    """
+    conditionals = model.conditionals
+    noise, space = conditionals.noise, conditionals.noise.space
+    target = as_law(pmf, space, "pmf").to(conditionals.device)
+    in_chain = _to_chain(target, space, model.order_)
+    terms = model.label_terms(y)
+    if len(terms) > 1:
+        raise ValueError("the theorem is about one reverse chain; a model with labels has one for each: give y")
+    tokens = torch.arange(space.states, device=conditionals.device)
+    eta = 0.0
+    for t in range(noise.num_steps):
+        site = t % space.sites
+        mu_t = noised(in_chain, noise, t).view(space.states**site, space.states, -1)
+        for before, after, learnt in _contexts(conditionals, t, terms[0][0]):
+            block = mu_t[before, :, after].transpose(1, 2)  # (before, after, states)
+            mass = block.sum(dim=-1, keepdim=True)
+            true = torch.where(mass > 0, block / mass, learnt)
+            kernels = [noise.reverse(law.log()[..., None, :], tokens).exp() for law in (learnt, true)]
+            eta = max(eta, float(0.5 * (kernels[0] - kernels[1]).abs().sum(dim=-1).max()))
+    uniform = torch.full_like(in_chain, 1 / space.size)
+    delta = total_variation(noised(in_chain, noise, noise.num_steps), uniform)
+    gamma = 0.0 if start is None else total_variation(as_law(start, space, "start").to(uniform.device), uniform)
+    tv = total_variation(law(model, y, start=start), target)
+    return Bound(delta, eta, gamma, noise.num_steps, delta + noise.num_steps * eta + gamma, tv)
+
+
+def total_variation(first: Tensor, second: Tensor) -> float:
+    r"""Total variation distance of two laws, :math:`\tfrac12 \sum_x |\mu(x) - \nu(x)|`."""
+    return 0.5 * float((first - second).abs().sum())
+
+
+def as_law(values: Any, space: Space, what: str) -> Tensor:
+    """Check that an array is a law on the space, and give it as float64."""
+    vector = torch.as_tensor(np.asarray(values) if not isinstance(values, Tensor) else values).to(torch.float64)
+    if vector.shape != (space.size,):
+        raise ValueError(
+            f"{what} must have {space.states}^{space.sites} = {space.size} entries, one a configuration; "
+            f"its shape is {tuple(vector.shape)}"
+        )
+    if not bool(torch.isfinite(vector).all()) or bool((vector < 0).any()):
+        worst = int(torch.nan_to_num(vector, nan=-torch.inf, posinf=-torch.inf).argmin())
+        raise ValueError(f"{what} has the entry {float(vector[worst])} at index {worst}; probabilities are not negative")
+    if abs(float(vector.sum()) - 1) > 1e-6:
+        raise ValueError(f"{what} sums to {float(vector.sum()):.8g}, not to 1")
+    return vector
+
+
+def _push(conditionals: Conditionals, t: int, current: Tensor, label: Tensor | None) -> None:
+    """Replace the law of X_{t+1} by that of X_t, in place."""
+    space = conditionals.noise.space
+    split = current.view(space.states ** (t % space.sites), space.states, -1)
+    for before, after, learnt in _contexts(conditionals, t, label):
+        block = split[before, :, after].transpose(1, 2)
+        split[before, :, after] = conditionals.noise.push(block, learnt).transpose(1, 2)
+
+
+def _contexts(conditionals: Conditionals, t: int, label: Tensor | None) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Evaluate the conditional of step t in every context, in batches: (before, after, (before, after, states) float64).
+
+    A context is (what stands before the site, what stands after it). Where all sites of one side are hidden, one
+    evaluation serves for all of that side: with hard noise the last cycle costs p^q evaluations instead of q p^q.
+    """
+    space, device = conditionals.noise.space, conditionals.device
+    site, step = t % space.sites, torch.tensor([t], device=device)
+    hidden = conditionals.hidden(step)[0]
+    left, right = Space(site, space.states) if site else None, space.sites - 1 - site
+    counts = [space.states**site, space.states**right]
+    blind = [bool(hidden[:site].all()), bool(hidden[site + 1 :].all())]
+    seen = [1 if blind[side] else counts[side] for side in (0, 1)]
+    rows = max(1, BUDGET[device.type if device.type in BUDGET else "cpu"] // conditionals.bytes_per_row)
+    after_size = min(seen[1], rows)
+    before_size = min(seen[0], max(1, rows // after_size))
+    for b in range(0, seen[0], before_size):
+        for a in range(0, seen[1], after_size):
+            shape = (min(before_size, seen[0] - b), min(after_size, seen[1] - a))
+            x = torch.zeros((*shape, space.sites), dtype=torch.uint8, device=device)
+            if left is not None:
+                x[:, :, :site] = left.configurations(b, b + shape[0], device=device)[:, None]
+            if right:
+                x[:, :, site + 1 :] = Space(right, space.states).configurations(a, a + shape[1], device=device)
+            flat = conditionals.log_conditional(step, conditionals.noise.site(step), x.flatten(0, 1), label)
+            learnt = torch.softmax(flat.double(), dim=-1).view(*shape, space.states)
+            yield (
+                slice(None) if blind[0] else slice(b, b + shape[0]),
+                slice(None) if blind[1] else slice(a, a + shape[1]),
+                learnt,
+            )
+
+
+def _to_user(current: Tensor, space: Space, order: Sequence[int]) -> Tensor:
+    """Rearrange a law over places of the order to one over the user's sites."""
+    if list(order) == list(range(space.sites)):
+        return current
+    places = np.argsort(order).tolist()
+    return current.view([space.states] * space.sites).permute(places).reshape(-1)
+
+
+def _to_chain(current: Tensor, space: Space, order: Sequence[int]) -> Tensor:
+    """Undo :func:`_to_user`."""
+    if list(order) == list(range(space.sites)):
+        return current
+    return current.view([space.states] * space.sites).permute(list(order)).reshape(-1)

@@ -1,0 +1,25 @@
+"""Reading a saved model of any kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from neurise import discovery
+from neurise.persistence import load_folder
+
+if TYPE_CHECKING:
+    from neurise.models.base import Model
+
+
+def load(path: str | Path, device: str | torch.device | None = None) -> Model:
+    """Load a model that ``model.save(path)`` wrote. Nothing in the files is run: they hold numbers and settings."""
+    config, tensors = load_folder(Path(path))
+    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    try:
+        model: Model = discovery.find("neurise.models", config["model"]).restored(config, tensors, place)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{path} does not describe a model that this version of neurise knows: {error}") from error
+    return model

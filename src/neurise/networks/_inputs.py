@@ -1,0 +1,14 @@
+"""What the networks share: the one-hot input, and the paper's block."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def visible_one_hot(x: Tensor, u: Tensor, hidden: Tensor, states: int, dtype: torch.dtype) -> Tensor:
+    """One-hot of x, all-zero at site u and at every hidden site, (..., sites · states)."""
+    sites = torch.arange(x.shape[-1], device=x.device)
+    visible = ~(hidden | (sites == u[..., None]))
+    tokens = torch.arange(states, device=x.device, dtype=x.dtype)
+    return ((x[..., None] == tokens) & visible[..., None]).to(dtype).flatten(-2)

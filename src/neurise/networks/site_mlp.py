@@ -1,0 +1,62 @@
+"""The paper's network: one multilayer perceptron for every site and every time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from neurise.networks._inputs import visible_one_hot
+from neurise.space import Space
+
+
+class SiteMLP(nn.Module):
+    r"""(time, site one-hot, x with the site hidden, class label) → p logits.
+
+    ``depth`` blocks Linear → LayerNorm → SiLU of ``width`` units, then Linear → p. The first Linear acts on the one-hots
+    of the concatenated input, so it is a sum of columns,
+
+    .. math:: h = b + \sum_{i\ \mathrm{visible}} W_{i, x_i} + S_u + \tau(t)\,c + L_y, \qquad \tau(t) = 2t/T - 1,
+
+    and the change of one site from a to b adds :math:`W_{i,b} - W_{i,a}`: O(width).
+    """
+
+    free_steps = True  # any (t, u) can be asked for, though only those it was trained at mean something
+
+    def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:
+        super().__init__()
+        self.space, self.num_steps, self.classes = space, num_steps, classes
+        self.token = nn.Parameter(torch.empty(space.sites * space.states, width))
+        self.site = nn.Parameter(torch.empty(space.sites, width))
+        self.time = nn.Parameter(torch.empty(width))
+        self.label = nn.Parameter(torch.empty(classes, width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        blocks: list[nn.Module] = [nn.LayerNorm(width), nn.SiLU()]
+        for _ in range(depth - 1):
+            blocks += [nn.Linear(width, width), nn.LayerNorm(width), nn.SiLU()]
+        self.hidden = nn.Sequential(*blocks)
+        self.output = nn.Linear(width, space.states)
+
+    def reset(self, generator: torch.Generator) -> None:
+        """Draw the weights. The q visible tokens together weigh as much as the one site, the time or the label does."""
+        nn.init.normal_(self.token, std=self.space.sites**-0.5, generator=generator)
+        for one in (self.site, self.time, self.label):
+            nn.init.normal_(one, generator=generator)
+        for layer in self.hidden:
+            if isinstance(layer, nn.Linear):
+                nn.init.kaiming_uniform_(layer.weight, a=5**0.5, generator=generator)
+                nn.init.zeros_(layer.bias)
+        # Every conditional starts uniform, where the screening loss is 1 and its gradient is tame.
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+
+    def context(self, t: Tensor, u: Tensor, y: Tensor | None) -> Tensor:
+        """Compute the part of the first layer that does not depend on x, (..., width)."""
+        tau = (2 * t / self.num_steps - 1).to(self.time.dtype)
+        context = self.bias + self.site[u] + tau[..., None] * self.time
+        return context if y is None else context + self.label[y]
+
+    def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return the logits f(t, u, x), (..., states)."""
+        one_hot = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
+        logits: Tensor = self.output(self.hidden(one_hot @ self.token + self.context(t, u, y)))
+        return logits

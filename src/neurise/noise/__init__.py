@@ -1,0 +1,1 @@
+"""Known forward processes: nothing to learn."""

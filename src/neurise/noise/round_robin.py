@@ -1,0 +1,126 @@
+"""The round-robin chain: noise one site at a time, in order, again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from neurise.space import Space
+
+
+@dataclass(frozen=True)
+class RoundRobin:
+    r"""Step t touches site :math:`u = t \bmod q` alone and keeps it with probability ε = ``keep_prob``.
+
+    .. math:: k(a \mid b) = \varepsilon\,\delta_{ab} + (1 - \varepsilon)/p, \qquad t = 0, \dots, T - 1 = \text{cycles}\cdot q - 1
+
+    :math:`X_0` is the data and :math:`X_T` close to uniform noise. ε = 0 is *hard* noise: one visit erases a site.
+    """
+
+    space: Space
+    keep_prob: float
+    cycles: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.keep_prob < 1:  # a NaN fails this too
+            never = "; at 1 no site would ever be noised, so there is nothing to reverse" if self.keep_prob == 1 else ""
+            raise ValueError(f"keep_prob must be in [0, 1), got {self.keep_prob}{never}")
+        if int(self.cycles) != self.cycles or self.cycles < 1:
+            raise ValueError(f"cycles must be a whole number, at least 1, got {self.cycles}")
+
+    @property
+    def num_steps(self) -> int:
+        """T, the number of steps."""
+        return int(self.cycles) * self.space.sites
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether one visit erases a site, so that a visited site holds pure noise."""
+        return self.keep_prob == 0
+
+    def site(self, t: Tensor) -> Tensor:
+        """Return the site that step t noises, u = t mod q."""
+        return t % self.space.sites
+
+    def visits(self, t: Tensor) -> Tensor:
+        r"""How often each site was touched before time t: :math:`v_i(t) = \lfloor (t + q - 1 - i)/q \rfloor`, (..., sites)."""
+        sites = torch.arange(self.space.sites, device=t.device)
+        return (t[..., None] + self.space.sites - 1 - sites) // self.space.sites
+
+    def keep_probs(self, t: Tensor) -> Tensor:
+        r"""Probability :math:`\varepsilon^{v_i(t)}` that a site at time t still holds what it held at time 0, (..., sites)."""
+        return torch.pow(self.keep_prob, self.visits(t))
+
+    def erased(self, t: Tensor) -> Tensor:
+        """Which sites hold pure noise at time t, and so tell nothing of the others, (..., sites) booleans."""
+        return self.visits(t) > 0 if self.is_hard else torch.zeros_like(self.visits(t), dtype=torch.bool)
+
+    def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
+        r"""Draw :math:`X_t \mid X_0` in one shot: every site keeps its token with :math:`\varepsilon^{v}`, else is uniform."""
+        keep = torch.rand(x_0.shape, generator=generator, device=x_0.device) < self.keep_probs(t)
+        return torch.where(keep, x_0, self.space.uniform(len(x_0), generator=generator))
+
+    def step(self, x: Tensor, t: int, *, generator: Generator) -> Tensor:
+        """Draw X_{t+1} given X_t = x: the single-step kernel, which :meth:`corrupt` composes without a loop."""
+        u = t % self.space.sites
+        keep = torch.rand(len(x), generator=generator, device=x.device) < self.keep_prob
+        fresh = torch.randint(self.space.states, (len(x),), generator=generator, device=x.device, dtype=x.dtype)
+        moved = x.clone()
+        moved[:, u] = torch.where(keep, x[:, u], fresh)
+        return moved
+
+    def log_kernel(self, token: Tensor, visits: Tensor) -> Tensor:
+        r"""Logarithm of :math:`k^v(a \mid b) = \varepsilon^v \delta_{ab} + (1 - \varepsilon^v)/p`, for every a, (..., states).
+
+        ``token`` is b. The kernel is symmetric, so it serves both ways: as the law of what b becomes after v visits, and
+        as the likelihood of having been a when b is seen.
+        """
+        keep = torch.pow(torch.tensor(self.keep_prob, dtype=torch.float64, device=token.device), visits)[..., None]
+        same = token[..., None] == torch.arange(self.space.states, device=token.device)
+        return torch.log(keep * same + (1 - keep) / self.space.states)
+
+    def reverse(self, log_conditional: Tensor, x_u: Tensor) -> Tensor:
+        r"""Bayes kernel of one reverse step, in logarithms, (..., states).
+
+        .. math::
+            P(X_{t,u} = a \mid X_{t+1} = \tilde x)
+            = \frac{k(\tilde x_u \mid a)\,\mu_t(a \mid x_{-u})}{\sum_c k(\tilde x_u \mid c)\,\mu_t(c \mid x_{-u})}
+
+        Both cases of the paper's reverse kernel in one formula. It is never 0/0, because k > 0 for every ε < 1.
+        """
+        once = torch.ones((), dtype=torch.int64, device=x_u.device)
+        return torch.log_softmax(log_conditional + self.log_kernel(x_u, once).to(log_conditional.dtype), dim=-1)
+
+    def push(self, law: Tensor, conditional: Tensor) -> Tensor:
+        r"""Push laws of one site through the kernel of :meth:`reverse` without writing the p × p kernel down, (..., states).
+
+        .. math::
+            \nu(a) = \mu(a) \sum_b \frac{k(b \mid a)}{D_b}\,\lambda(b)
+            = \mu(a) \Big[\varepsilon\,\frac{\lambda(a)}{D_a} + \frac{1-\varepsilon}{p} \sum_b \frac{\lambda(b)}{D_b}\Big],
+            \qquad D_b = \varepsilon\,\mu(b) + \frac{1-\varepsilon}{p}
+        """
+        if self.is_hard:
+            return conditional * law.sum(dim=-1, keepdim=True)
+        floor = (1 - self.keep_prob) / self.space.states
+        ratio = law / (self.keep_prob * conditional + floor)
+        return conditional * (self.keep_prob * ratio + floor * ratio.sum(dim=-1, keepdim=True))
+
+    def bridge(self, x_0u: Tensor, x_u: Tensor, visits: Tensor) -> Tensor:
+        r"""Law of :math:`X_{t,u}` when its past :math:`x_{0,u}` and its future :math:`\tilde x_u` are known, in logarithms.
+
+        .. math:: q(a \mid x_{0,u}, \tilde x_u) \propto k(\tilde x_u \mid a)\,k^{v}(a \mid x_{0,u}), \qquad v = v_u(t)
+        """
+        return self.reverse(self.log_kernel(x_0u, visits), x_u)
+
+    def start(self, n: int, *, generator: Generator) -> Tensor:
+        """Draw n states at time T from the uniform law, where the reverse chain starts."""
+        return self.space.uniform(n, generator=generator)
+
+    def start_divergence(self) -> float:
+        r"""Kullback–Leibler divergence, in nats, of :math:`X_T \mid X_0` from the uniform start: the same for every x_0."""
+        first = torch.zeros((), dtype=torch.int64)
+        log_q = self.log_kernel(first, torch.tensor(self.cycles))
+        per_site = torch.special.xlogy(log_q.exp(), log_q.exp() * self.space.states).sum()
+        return self.space.sites * float(per_site)

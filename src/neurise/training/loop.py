@@ -1,0 +1,196 @@
+"""The one training loop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+from torch.func import functional_call
+
+from neurise.training import memory
+from neurise.training.batches import Rows
+from neurise.training.interrupts import Interrupts
+from neurise.training.objective import Objective
+from neurise.training.progress import Progress
+from neurise.training.settings import Settings
+from neurise.training.state import CHECKPOINT, TrainingState, Weights
+from neurise.training.step import gradient_step
+
+CHECK_EVERY = 50
+"""Steps between two looks at the loss: each look waits for the device."""
+VALIDATION_EXAMPLES = 16384
+"""At most so many noised examples are scored in a validation."""
+CHECKPOINT_SHARE = 0.05
+"""At most this share of the time goes into writing checkpoints."""
+
+
+class TrainingDiverged(RuntimeError):
+    """The loss became infinite or not a number. The model keeps the last good weights."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training leaves: a record, why it ended, and the weights (loaded into the network already)."""
+
+    history: list[dict[str, float]]
+    reason: str  # "steps", "time", "patience", "interrupted"
+
+
+def train(
+    objective: Objective,
+    rows: Rows,
+    validation: Rows | None,
+    settings: Settings,
+    *,
+    generator: Generator,
+    fingerprint: Mapping[str, Any],
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    verbose: bool | None = None,
+) -> Outcome:
+    """Minimise the objective's mean loss; the network ends with the weights of the best validation score.
+
+    The validation set is noised once, before the start: every evaluation compares the same examples.
+    """
+    network = objective.network
+    device = rows.x.device
+    needed = memory.training_bytes(network, rows.x.numel(), settings.batch_size, objective.bytes_per_example)
+    memory.require(needed, device, "use a smaller batch_size or width")
+
+    frozen = None if validation is None else _frozen(objective, validation, generator)
+    state = TrainingState(
+        network,
+        torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay),
+        generator,
+        average={name: parameter.detach().clone() for name, parameter in network.named_parameters()},
+    )
+    path = None if checkpoint is None else checkpoint / CHECKPOINT
+    if path is not None and path.exists():
+        if not resume:
+            raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
+        state.restore(path, fingerprint)
+
+    progress = Progress("training", "steps", verbose=verbose)
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    if verbose:
+        progress.say(
+            f"{parameters:,} parameters, {len(rows):,} rows, {0 if validation is None else len(validation):,} held back, "
+            f"about {memory.readable(needed)} of memory on {device}"
+        )
+    try:
+        reason = _run(objective, rows, frozen, settings, state, path, fingerprint, progress)
+    finally:
+        network.load_state_dict(state.usable())
+        network.requires_grad_(False)
+    if reason == "interrupted":
+        place = f"; go on with resume=True from {path}" if path is not None and path.exists() else ""
+        progress.say(f"interrupted after {state.step:,} steps; the model is usable as it is{place}")
+    return Outcome(state.history, reason)
+
+
+def _run(
+    objective: Objective,
+    rows: Rows,
+    frozen: Any,
+    settings: Settings,
+    state: TrainingState,
+    path: Path | None,
+    fingerprint: Mapping[str, Any],
+    progress: Progress,
+) -> str:
+    began, wrote, cost = time.monotonic() - state.seconds, time.monotonic(), 0.0
+    good: Weights = _copy(state.average)
+    sums: list[Tensor] = []
+    with Interrupts() as interrupts:
+        while (reason := _finished(settings, state, interrupts)) is None:
+            sums.append(gradient_step(objective, rows, state, settings, settings.progress(state.step, state.seconds)))
+            state.seconds = time.monotonic() - began
+            due = state.step % settings.evaluate_every == 0 or state.step == settings.max_steps
+            if not due and len(sums) % CHECK_EVERY:
+                continue
+            mean = float(torch.stack(sums).mean())
+            if not math.isfinite(mean):
+                state.average = good
+                raise TrainingDiverged(
+                    f"the loss became {mean} near step {state.step}: try a smaller learning_rate (it is "
+                    f"{settings.learning_rate:g}), or loss='cross_entropy', which cannot overflow; the model keeps the "
+                    "weights of the last good evaluation"
+                )
+            fraction = settings.progress(state.step, state.seconds)
+            progress.update(state.step, fraction, f"loss {mean:.4f}", *_validation_fact(state))
+            if not due:
+                continue
+            sums.clear()
+            good = _copy(state.average)
+            _evaluate(objective, frozen, state, mean, settings)
+            now = time.monotonic()
+            if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
+                state.save(path, fingerprint)
+                wrote, cost = time.monotonic(), time.monotonic() - now
+        if sums and reason == "time":  # the clock does not stop at an evaluation; what was learnt since the last one counts
+            _evaluate(objective, frozen, state, float(torch.stack(sums).mean()), settings)
+        if path is not None and reason != "interrupted":
+            state.save(path, fingerprint)
+    progress.update(state.step, settings.progress(state.step, state.seconds), *_validation_fact(state), last=True)
+    return reason
+
+
+def _finished(settings: Settings, state: TrainingState, interrupts: Interrupts) -> str | None:
+    if interrupts.asked:
+        return "interrupted"
+    if settings.max_steps is not None and state.step >= settings.max_steps:
+        return "steps"
+    if settings.max_seconds is not None and state.seconds >= settings.max_seconds:
+        return "time"
+    return "patience" if state.stale >= settings.patience else None
+
+
+def _evaluate(objective: Objective, frozen: Any, state: TrainingState, loss: float, settings: Settings) -> None:
+    """Record the loss, score the averaged weights on the frozen examples, and keep them if they are the best so far."""
+    record = {"step": float(state.step), "seconds": state.seconds, "loss": loss}
+    if frozen is not None:
+        record["validation"] = score = _score(objective, state.average, frozen, settings.batch_size)
+        if score < state.best_score:
+            state.best, state.best_score, state.stale = _copy(state.average), score, 0
+        else:
+            state.stale += 1
+    state.history.append(record)
+
+
+def _score(objective: Objective, weights: Weights, frozen: Any, batch_size: int) -> float:
+    network = partial(functional_call, objective.network, weights)
+
+    def averaged(*inputs: Any) -> Tensor:
+        return network(inputs)
+
+    with torch.no_grad():
+        examples = len(next(part for part in frozen if part is not None))
+        scores = [
+            objective.scores(averaged, _slice(frozen, start, start + batch_size))
+            for start in range(0, examples, batch_size)
+        ]
+    return float(torch.cat(scores).double().mean())
+
+
+def _frozen(objective: Objective, validation: Rows, generator: Generator) -> Any:
+    examples = min(VALIDATION_EXAMPLES, max(1024, 32 * len(validation)))
+    return objective.draw(*validation.spread(examples, generator=generator), generator=generator)
+
+
+def _slice(drawn: Any, start: int, stop: int) -> tuple[Any, ...]:
+    return tuple(None if part is None else part[start:stop] for part in drawn)
+
+
+def _copy(weights: Weights) -> Weights:
+    return {name: tensor.clone() for name, tensor in weights.items()}
+
+
+def _validation_fact(state: TrainingState) -> list[str]:
+    return [f"validation {state.best_score:.4f}"] if state.best is not None else []

@@ -1,0 +1,96 @@
+"""Everything that changes while a model trains, and the checkpoint file that holds it.
+
+One safetensors file, written atomically: killed at any moment, a run goes on from the last one as if nothing had
+happened, bit for bit on a CPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Generator, Tensor, nn
+
+from neurise.persistence import load_tensors, write_atomically
+
+CHECKPOINT = "checkpoint.safetensors"
+FORMAT = 1
+
+Weights = dict[str, Tensor]
+
+
+@dataclass
+class TrainingState:
+    """Weights, their moving average, the optimiser, the random numbers and the record so far."""
+
+    network: nn.Module
+    optimizer: torch.optim.Optimizer
+    generator: Generator
+    average: Weights
+    best: Weights | None = None
+    best_score: float = float("inf")
+    stale: int = 0  # evaluations since the best one
+    step: int = 0
+    seconds: float = 0.0
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    def usable(self) -> Weights:
+        """Return the weights to keep if training ended now: the best seen, or the average where nothing was compared."""
+        return self.best if self.best is not None else self.average
+
+    def save(self, path: Path, fingerprint: Mapping[str, Any]) -> None:
+        """Write everything to one file."""
+        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        tensors |= {f"average.{name}": tensor for name, tensor in self.average.items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in (self.best or {}).items()}
+        for index, entries in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in entries.items()}
+        tensors["generator"] = self.generator.get_state()
+        facts = {
+            "format": FORMAT,
+            "fingerprint": dict(fingerprint),
+            "best_score": self.best_score,
+            "stale": self.stale,
+            "step": self.step,
+            "seconds": self.seconds,
+            "history": self.history,
+        }
+        contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        write_atomically(path, lambda place: save_file(contiguous, place, metadata={"state": json.dumps(facts)}))
+
+    def restore(self, path: Path, fingerprint: Mapping[str, Any]) -> None:
+        """Take everything back from a file, after checking that it belongs to the same data and settings."""
+        tensors = load_tensors(path)
+        try:
+            with safe_open(path, framework="pt") as file:
+                facts = json.loads((file.metadata() or {})["state"])
+        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is no checkpoint of neurise") from error
+        if facts["format"] != FORMAT:
+            raise ValueError(f"{path} has format {facts['format']!r}, and this version of neurise reads {FORMAT}")
+        differing = [key for key, value in fingerprint.items() if facts["fingerprint"].get(key) != value]
+        if differing:
+            changes = "; ".join(f"{k} was {facts['fingerprint'].get(k)!r}, is {fingerprint[k]!r}" for k in differing)
+            raise ValueError(f"{path} belongs to another run ({changes}); resume with the same, or remove the file")
+        self.network.load_state_dict(_under("network.", tensors))
+        self.average = {name: tensor.to(self.average[name]) for name, tensor in _under("average.", tensors).items()}
+        best = _under("best.", tensors)
+        self.best = {name: tensor.to(self.average[name]) for name, tensor in best.items()} or None
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _under("optimizer.", tensors).items():
+            index, _, entry = name.partition(".")
+            moments.setdefault(int(index), {})[entry] = tensor
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+        self.generator.set_state(tensors["generator"])
+        self.best_score, self.stale = facts["best_score"], facts["stale"]
+        self.step, self.seconds, self.history = facts["step"], facts["seconds"], facts["history"]
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> Weights:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
