@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from neurise.conditionals import Conditionals
+from neurise.laws import as_law, distance
 from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space
 
@@ -62,7 +63,7 @@ def law(model: Sampler, y: Any = None, *, start: Any = None) -> Tensor:
         if start is None:
             current = torch.full((space.size,), 1 / space.size, dtype=torch.float64, device=conditionals.device)
         else:
-            current = _to_chain(as_law(start, space, "start").to(conditionals.device), space, model.order_).clone()
+            current = _to_chain(as_law(start, space.size, "start").to(conditionals.device), space, model.order_).clone()
         for t in reversed(range(conditionals.noise.num_steps)):
             _push(conditionals, t, current, label)
         total += weight * current
@@ -72,7 +73,7 @@ def law(model: Sampler, y: Any = None, *, start: Any = None) -> Tensor:
 def noised(pmf: Any, noise: RoundRobin, t: int) -> Tensor:
     r"""Law :math:`\mu_t` of :math:`X_t` when :math:`X_0 \sim` pmf, (p^q,) float64: each site mixes with the uniform law."""
     space = noise.space
-    current = as_law(pmf, space, "pmf")
+    current = as_law(pmf, space.size, "pmf")
     for site, visits in enumerate(noise.visits(torch.tensor(t)).tolist()):
         if visits:
             keep = noise.keep_prob**visits
@@ -86,7 +87,7 @@ def conditional(pmf: Any, space: Space, site: int) -> Tensor:
 
     A context of probability zero has none; it is given the uniform one.
     """
-    split = as_law(pmf, space, "pmf").view(space.states**site, space.states, -1)
+    split = as_law(pmf, space.size, "pmf").view(space.states**site, space.states, -1)
     context = split.sum(dim=1, keepdim=True)
     return torch.where(context > 0, split / context, 1 / space.states)
 
@@ -102,7 +103,7 @@ class ExactConditionals:
 
     def __init__(self, pmf: Any, noise: RoundRobin, *, hide_noised: bool = False) -> None:
         self._noise, self.hide_noised = noise, hide_noised
-        self.pmf = as_law(pmf, noise.space, "pmf")
+        self.pmf = as_law(pmf, noise.space.size, "pmf")
         self._tables: dict[tuple[int, int], Tensor] = {}
 
     @property
@@ -163,7 +164,7 @@ def bound(model: Sampler, pmf: Any, start: Any = None, *, y: Any = None) -> Boun
     """
     conditionals = model.conditionals
     noise, space = conditionals.noise, conditionals.noise.space
-    target = as_law(pmf, space, "pmf").to(conditionals.device)
+    target = as_law(pmf, space.size, "pmf").to(conditionals.device)
     in_chain = _to_chain(target, space, model.order_)
     terms = model.label_terms(y)
     if len(terms) > 1:
@@ -180,31 +181,10 @@ def bound(model: Sampler, pmf: Any, start: Any = None, *, y: Any = None) -> Boun
             kernels = [noise.reverse(law.log()[..., None, :], tokens).exp() for law in (learnt, true)]
             eta = max(eta, float(0.5 * (kernels[0] - kernels[1]).abs().sum(dim=-1).max()))
     uniform = torch.full_like(in_chain, 1 / space.size)
-    delta = total_variation(noised(in_chain, noise, noise.num_steps), uniform)
-    gamma = 0.0 if start is None else total_variation(as_law(start, space, "start").to(uniform.device), uniform)
-    tv = total_variation(law(model, y, start=start), target)
+    delta = distance(noised(in_chain, noise, noise.num_steps), uniform)
+    gamma = 0.0 if start is None else distance(as_law(start, space.size, "start").to(uniform.device), uniform)
+    tv = distance(law(model, y, start=start), target)
     return Bound(delta, eta, gamma, noise.num_steps, delta + noise.num_steps * eta + gamma, tv)
-
-
-def total_variation(first: Tensor, second: Tensor) -> float:
-    r"""Total variation distance of two laws, :math:`\tfrac12 \sum_x |\mu(x) - \nu(x)|`."""
-    return 0.5 * float((first - second).abs().sum())
-
-
-def as_law(values: Any, space: Space, what: str) -> Tensor:
-    """Check that an array is a law on the space, and give it as float64."""
-    vector = torch.as_tensor(np.asarray(values) if not isinstance(values, Tensor) else values).to(torch.float64)
-    if vector.shape != (space.size,):
-        raise ValueError(
-            f"{what} must have {space.states}^{space.sites} = {space.size} entries, one a configuration; "
-            f"its shape is {tuple(vector.shape)}"
-        )
-    if not bool(torch.isfinite(vector).all()) or bool((vector < 0).any()):
-        worst = int(torch.nan_to_num(vector, nan=-torch.inf, posinf=-torch.inf).argmin())
-        raise ValueError(f"{what} has the entry {float(vector[worst])} at index {worst}; probabilities are not negative")
-    if abs(float(vector.sum()) - 1) > 1e-6:
-        raise ValueError(f"{what} sums to {float(vector.sum()):.8g}, not to 1")
-    return vector
 
 
 def _push(conditionals: Conditionals, t: int, current: Tensor, label: Tensor | None) -> None:

@@ -68,7 +68,11 @@ class Model(Estimator, ABC):
 
     @abstractmethod
     def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
-        """Draw n rows of tokens; ``clamp`` is (values, given), each (1 or n, sites)."""
+        """Draw n rows of tokens; ``clamp`` is (values, given), each (1 or n, sites).
+
+        y is None for a model without labels, and for one with labels only together with ``clamp``: which labels are likely
+        then depends on what is given.
+        """
 
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no exact likelihood; compare samples instead")
@@ -167,10 +171,10 @@ class Model(Estimator, ABC):
         if isinstance(n, bool) or int(n) != n or n < 1:
             raise ValueError(f"n must be a positive whole number, got {n!r}")
         n, generator = int(n), self._generator(seed)
-        labels = schema.encode_labels(y, n)
-        if schema.labels is not None and labels is None:
-            labels = schema.labels.draw(n, generator=generator)
         given = None if clamp is None else schema.encode_clamp(clamp, n)
+        labels = schema.encode_labels(y, n)
+        if schema.labels is not None and labels is None and given is None:
+            labels = schema.labels.draw(n, generator=generator)
         with torch.no_grad():
             tokens = self._draw(n, None if labels is None else labels.to(self.device_), given, generator)
         return schema.decode(tokens)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,10 @@ from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.clamped import sample_clamped
 from neurise.sampling.reverse import batches, sample
 from neurise.training.objective import Network, Objective
+
+
+FEW_PARTICLES = 10
+"""Fewer effective particles than this, or than the rows drawn from them, deserve a warning."""
 
 
 class Example(NamedTuple):
@@ -204,10 +209,26 @@ class NeurISE(Model):
     def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
         if clamp is None:
             return sample(self.conditionals, n, y, generator=generator)
-        return self._draw_clamped(n, y, *clamp, generator)
-
-    def _draw_clamped(self, n: int, y: Tensor | None, values: Tensor, given: Tensor, generator: Generator) -> Tensor:
-        raise NotImplementedError
+        labels = self.schema_.labels
+        drawn = sample_clamped(
+            self.conditionals,
+            n,
+            clamp[0].to(self.device_),
+            clamp[1].to(self.device_),
+            y,
+            draw_labels=partial(labels.draw, generator=generator) if labels is not None and y is None else None,
+            generator=generator,
+        )
+        self.effective_samples_ = float(drawn.effective.sum())
+        if not bool(drawn.effective.all()):
+            raise ValueError("the model gives the clamped values probability zero: nothing can be drawn")
+        if not drawn.exact and float(drawn.effective.min()) < max(drawn.rows, FEW_PARTICLES):
+            warnings.warn(
+                f"the clamped values are unlikely along the way: {n} rows rest on about {self.effective_samples_:.0f} "
+                "effective samples; put the clamped sites last in order=, so that they are generated first",
+                stacklevel=4,
+            )
+        return drawn.x
 
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
         if not likelihood.is_exact(self.conditionals):

@@ -13,84 +13,126 @@ its likelihood. With hard noise and clamped sites that are generated first, all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
 from neurise.conditionals import Conditionals
+from neurise.likelihood import is_exact
 from neurise.sampling.categorical import draw, uniforms
+from neurise.sampling.reverse import MEMORY_BUDGET, batches
+
+SHARED = 8
+"""Particles for each row that is asked for, where all rows are given the same."""
+SHARED_LEAST = 1024
+"""Particles at least, where all rows are given the same: the error of resampling is one over their number."""
+OWN = 64
+"""Particles for each row, where every row is given something of its own."""
 
 
-@dataclass(frozen=True)
-class Particles:
-    """Resampled particles, (groups, keep, sites) tokens, and the smallest effective number each group went through."""
+class Clamped(NamedTuple):
+    """Rows with the given values in them, (n, sites) tokens, and how many particles were behind each group of rows."""
 
     x: Tensor
-    effective: Tensor  # (groups,)
+    effective: Tensor  # (groups,) effective number of particles, at its lowest
+    rows: int  # rows drawn from each group
+    exact: bool  # all weights were equal, so that the draw is exact
 
 
 @torch.no_grad()
 def sample_clamped(
     conditionals: Conditionals,
+    n: int,
     values: Tensor,
     given: Tensor,
     y: Tensor | None = None,
     *,
+    draw_labels: Callable[[int], Tensor] | None = None,
+    generator: Generator,
+) -> Clamped:
+    """Draw n rows given some of their sites.
+
+    ``values`` and ``given`` are (1 or n, sites): tokens, and which of them hold. ``y`` (n,) are labels that are given too;
+    where labels exist and are not given, ``draw_labels`` draws them for the particles, and the weights do the rest.
+    """
+    same = len(values) == 1 and (y is None or bool((y == y[0]).all()))
+    # With every weight equal there is nothing to resample: as many particles as rows, and an exact draw.
+    equal = is_exact(conditionals) and draw_labels is None and _given_last(given)
+    if same:
+        fitting = max(1, MEMORY_BUDGET // conditionals.bytes_per_row)
+        rows = max(1, min(n, fitting if equal else max(SHARED_LEAST, fitting) // SHARED))
+        groups, particles = -(-n // rows), rows if equal else max(SHARED_LEAST, SHARED * rows)
+    else:
+        groups, rows, particles = n, 1, 1 if equal else OWN
+    values, given = values.expand(groups, -1), given.expand(groups, -1)
+    parts, effective = [], []
+    for chunk in batches(groups, conditionals.bytes_per_row * particles):
+        size = (chunk.stop - chunk.start) * particles
+        if draw_labels is not None:
+            labels: Tensor | None = draw_labels(size)
+        else:
+            labels = None if y is None else (y[:1] if same else y[chunk]).repeat_interleave(size if same else particles)
+        x, least = _weigh(conditionals, values[chunk], given[chunk], labels, particles, rows, generator)
+        parts.append(x.flatten(0, 1).cpu())
+        effective.append(least.cpu())
+    return Clamped(torch.cat(parts)[:n], torch.cat(effective), rows, equal)
+
+
+def _given_last(given: Tensor) -> bool:
+    """Whether the given sites are the last of the order in every row, and so the first to be generated."""
+    return bool((given.int().cummax(dim=-1).values == given).all())
+
+
+def _weigh(
+    conditionals: Conditionals,
+    values: Tensor,
+    given: Tensor,
+    y: Tensor | None,
     particles: int,
     keep: int,
     generator: Generator,
-) -> Particles:
-    """Draw ``keep`` configurations for each of G groups of particles.
-
-    ``values`` (G, sites) are tokens and ``given`` (G, sites) says which of them hold; y is (G · particles,) or None.
-    """
+) -> tuple[Tensor, Tensor]:
+    """Run G groups of weighted particles; return ``keep`` of each group and the lowest effective number of each."""
     noise, groups = conditionals.noise, len(values)
-    sites, device = noise.space.sites, values.device
-    value, is_given = values.repeat_interleave(particles, 0), given.repeat_interleave(particles, 0)
-    rows = groups * particles
+    sites, device, rows = noise.space.sites, values.device, len(values) * particles
+    value, holds = values.repeat_interleave(particles, 0), given.repeat_interleave(particles, 0)
 
-    # Start: given sites from their own noised law, which costs a factor uniform / q(x_T | c); no factor for hard noise.
-    all_visits = torch.tensor([noise.cycles], device=device)
-    log_noised = noise.log_kernel(value, all_visits[:, None])  # (rows, sites, states)
-    uniform = uniforms(rows * sites, generator=generator).reshape(rows, sites)
-    noised = draw(log_noised, uniform)
-    x = torch.where(is_given, noised, noise.start(rows, generator=generator))
-    ratio = torch.log(torch.tensor(1 / noise.space.states, dtype=torch.float64)) - _pick(log_noised, x)
-    log_weight = torch.where(is_given, ratio, 0.0).sum(-1).reshape(groups, particles)
-    effective = torch.full((groups,), float(particles), dtype=torch.float64, device=device)
+    # Start: a given site from its own noised law q(x_T | c), at the price of uniform / q. For hard noise the price is 1.
+    log_q = noise.log_kernel(value, torch.tensor(noise.cycles, device=device))  # (rows, sites, states)
+    noised = draw(log_q, uniforms(rows * sites, generator=generator).reshape(rows, sites))
+    x = torch.where(holds, noised, noise.start(rows, generator=generator))
+    price = -_pick(log_q, x) - torch.log(torch.tensor(float(noise.space.states), dtype=torch.float64))
+    log_weight = torch.where(holds, price, 0.0).sum(-1).view(groups, particles)
+    effective = _effective(log_weight)
 
     steps = torch.arange(noise.num_steps, device=device)
+    offset = torch.arange(groups, device=device)[:, None] * particles
     somewhere = given.any(0).tolist()
     for t in reversed(range(noise.num_steps)):
         u, step = t % sites, steps[t : t + 1]
-        log_conditional = conditionals.log_conditional(step, noise.site(step), x, y)
-        log_step = noise.reverse(log_conditional, x[:, u]).double()
+        log_step = noise.reverse(conditionals.log_conditional(step, noise.site(step), x, y), x[:, u]).double()
         uniform = uniforms(rows, generator=generator)
         if not somewhere[u]:
             x[:, u] = draw(log_step, uniform)
             continue
         bridge = noise.bridge(value[:, u], x[:, u], noise.visits(step)[:, u])
-        holds = is_given[:, u]
-        token = draw(torch.where(holds[:, None], bridge, log_step), uniform)
-        factor = _pick(log_step, token) - _pick(bridge, token)
-        log_weight = log_weight + torch.where(holds, factor, 0.0).reshape(groups, particles)
+        token = draw(torch.where(holds[:, u, None], bridge, log_step), uniform)
+        factor = torch.where(holds[:, u], _pick(log_step, token) - _pick(bridge, token), 0.0)
         x[:, u] = token
+        log_weight = log_weight + factor.view(groups, particles)
         size = _effective(log_weight)
         effective = torch.minimum(effective, size)
-        # Resample early where the weights have become too uneven for the particles to be worth their number.
+        # Uneven weights waste particles: where half of them are wasted, resample now.
+        wasted = (size < particles / 2)[:, None]
         chosen = _systematic(log_weight, particles, generator=generator)
-        thin = (size < particles / 2)[:, None]
-        chosen = torch.where(thin, chosen, torch.arange(particles, device=device))
-        log_weight = torch.where(thin, 0.0, log_weight)
-        offset = torch.arange(groups, device=device)[:, None] * particles
-        flat = (chosen + offset).reshape(-1)
-        x = x[flat]
-        y = None if y is None else y[flat]
+        place = (torch.where(wasted, chosen, torch.arange(particles, device=device)) + offset).flatten()
+        log_weight = torch.where(wasted & (size > 0)[:, None], 0.0, log_weight)
+        x, y = x[place], None if y is None else y[place]
 
     chosen = _systematic(log_weight, keep, generator=generator)
-    picked = x.reshape(groups, particles, sites).gather(1, chosen[..., None].expand(-1, -1, sites))
-    return Particles(picked, effective)
+    return x.view(groups, particles, sites).gather(1, chosen[..., None].expand(-1, -1, sites)), effective
 
 
 def _pick(values: Tensor, token: Tensor) -> Tensor:
@@ -98,16 +140,15 @@ def _pick(values: Tensor, token: Tensor) -> Tensor:
 
 
 def _effective(log_weight: Tensor) -> Tensor:
-    r"""Effective number of particles :math:`(\sum w)^2 / \sum w^2` of each group; zero where all weights are."""
-    weight = (log_weight - log_weight.amax(-1, keepdim=True)).nan_to_num(nan=0.0, posinf=0.0).exp()
-    weight = torch.where(log_weight > -torch.inf, weight, 0.0)
-    return weight.sum(-1).square() / weight.square().sum(-1).clamp(min=1e-300)
+    r"""Effective number :math:`(\sum w)^2 / \sum w^2` of each group's particles; 0 where no weight is left."""
+    weight = (log_weight - log_weight.amax(-1, keepdim=True)).exp().nan_to_num(nan=0.0)
+    return weight.sum(-1).square() / weight.square().sum(-1).clamp(min=torch.finfo(weight.dtype).tiny)
 
 
 def _systematic(log_weight: Tensor, n: int, *, generator: Generator) -> Tensor:
     """Pick n particles of each group, each as often as its weight says to within one, (groups, n)."""
     groups, particles = log_weight.shape
-    weight = torch.softmax(log_weight.nan_to_num(nan=0.0, neginf=-1e300), dim=-1)
-    shift = uniforms(groups, generator=generator)[:, None]
-    level = (torch.arange(n, device=log_weight.device) + shift) / n
-    return torch.searchsorted(weight.cumsum(-1), level, right=True).clamp(max=particles - 1)
+    weight = (log_weight - log_weight.amax(-1, keepdim=True)).exp().nan_to_num(nan=1.0)
+    cdf = weight.cumsum(-1)
+    level = (torch.arange(n, device=cdf.device) + uniforms(groups, generator=generator)[:, None]) / n
+    return torch.searchsorted(cdf, level * cdf[:, -1:], right=True).clamp(max=particles - 1)

@@ -1,0 +1,60 @@
+"""The Dataset record: rows, what belongs to them, and what is known of the law they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from neurise.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    r"""Data, or a known law that data can be drawn from, or both.
+
+    Rows are (N, sites) arrays of ``symbols``. A law is known through any of ``law`` (all p^q probabilities), ``draw``
+    (exact samples) and, for pairwise models, ``edges``, ``couplings`` and ``fields`` in the sign of
+    :math:`\mu \propto \exp(\sum_{ij} J_{ij}\sigma_i\sigma_j + \sum_i h_i\sigma_i)`.
+    """
+
+    name: str
+    space: Space
+    symbols: np.ndarray  # (states,), in the order of the tokens
+    train: np.ndarray | None = None
+    labels: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    validation: np.ndarray | None = None
+    validation_labels: np.ndarray | None = None
+    validation_weights: np.ndarray | None = None
+    test: np.ndarray | None = None
+    test_labels: np.ndarray | None = None
+    test_weights: np.ndarray | None = None
+    law: Callable[[], np.ndarray] | None = None
+    draw: Callable[[int, np.random.Generator], np.ndarray] | None = None
+    log_weight: Callable[[np.ndarray], np.ndarray] | None = None
+    edges: np.ndarray | None = None  # (couplers, 2) site numbers
+    couplings: np.ndarray | None = None  # (couplers,)
+    fields: np.ndarray | None = None  # (sites,), or (sites, states) where fields depend on the state
+    shape: tuple[int, ...] | None = None  # the grid that the sites form, for pictures
+
+    @cached_property
+    def pmf(self) -> np.ndarray | None:
+        """All p^q probabilities, first site most significant; None where they are not known."""
+        return None if self.law is None else self.law()
+
+    def sample(self, n: int, seed: int | None = None) -> np.ndarray:
+        """Draw n independent rows from the known law."""
+        if self.draw is None:
+            raise ValueError(f"{self.name} is data alone: there is no law to draw from")
+        if n < 1:
+            raise ValueError(f"n must be positive, got {n}")
+        return self.draw(n, np.random.default_rng(seed))
+
+    def energy(self, X: np.ndarray) -> np.ndarray:
+        r"""Energy E(x) of each row, (N,): :math:`\mu \propto e^{-E}`, so likely rows have low energy."""
+        if self.log_weight is None:
+            raise ValueError(f"{self.name} has no known energy")
+        return -self.log_weight(np.asarray(X))
