@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class Dataset:
     couplings: np.ndarray | None = None  # (couplers,)
     fields: np.ndarray | None = None  # (sites,), or (sites, states) where fields depend on the state
     shape: tuple[int, ...] | None = None  # the grid that the sites form, for pictures
+    info: Mapping[str, Any] = field(default_factory=dict)  # where it comes from: source, licence, qubit ids, diagnostics
 
     @cached_property
     def pmf(self) -> np.ndarray | None:

@@ -63,7 +63,9 @@ def _read(path: Path, lines: Iterator[Line], label_column: str | int | None) -> 
     start = [symbols(line) for line in (first, second) if line is not None]
     if not start[0][1]:
         raise ValueError(f"{path} has no column besides the labels")
-    numbers = _is_symbol(start[-1][1][0], numbers=True)  # the first cell of the second line sets what all of them must be
+    numbers = _is_symbol(
+        start[-1][1][0], numbers=True
+    )  # the first cell of the second line sets what all of them must be
     if named or (second and not any(_is_symbol(cell, numbers) for cell in start[0][1])):
         del start[0], tags[:1]
     rest = chain(start, map(symbols, lines))
@@ -135,8 +137,8 @@ def _refuse(path: Path, block: list[Line], numbers: bool, place: int | None, cau
     beyond_labels = place is not None and column >= place
     raise ValueError(
         f"{path}, line {number}, column {column + 1 + beyond_labels}: {cells[column][:20]!r} is not "
-        f"{'a whole number' if numbers else 'a single letter'} like the others; cells are separated by commas, and missing "
-        "values are not supported"
+        f"{'a whole number' if numbers else 'a single letter'} like the others; cells are separated by commas, and "
+        "missing values are not supported"
     ) from cause
 
 

@@ -44,12 +44,14 @@ def files(path: str | Path, *, label_column: str | int | None = None) -> Dataset
     """Read a data set from a file; its ending says how.
 
     - ``.npy``: rows, (N, sites).
-    - ``.npz``: rows as ``X``, ``train`` or ``samples`` (or the only array); besides them ``y`` or ``labels``, ``weights`` or
-      ``counts``, ``test``, ``validation``, each with ``…_labels`` and ``…_weights``; ``pmf``, all p^q probabilities with the
-      first site most significant; ``alphabet``, all symbols in the order of the pmf's digits (sorted where not given).
+    - ``.npz``: rows as ``X``, ``train`` or ``samples`` (or the only array); besides them ``y`` or ``labels``,
+      ``weights`` or ``counts``; ``test`` and ``validation``, each with its ``…_labels`` and ``…_weights``; ``pmf``, all
+      p^q probabilities, first site most significant; ``alphabet``, all symbols in the order of the pmf's digits
+      (sorted where none is given).
     - ``.csv``: whole numbers or single letters, with or without a header.
 
-    ``label_column`` names the labels: an array of an ``.npz`` file; the name or the number of a column of a ``.csv`` file.
+    ``label_column`` says where the labels are: an array of a ``.npz`` file, or a column of a ``.csv`` file, by its name
+    or its number from 0.
     """
     place = Path(path)
     ending = _ending(place)
@@ -81,7 +83,7 @@ def write_rows(path: str | Path, rows: Any) -> None:
     try:
         write_atomically(place, write)
     except OSError as error:
-        raise type(error)(error.errno, f"cannot write {place}: {error.strerror or error}") from error
+        raise OSError(f"cannot write {place}: {error.strerror or error}") from error
 
 
 def check_ending(path: str | Path) -> None:
@@ -124,7 +126,7 @@ def _read_npz(path: Path, label_column: str | int | None) -> dict[str, np.ndarra
         doubled = [key for key, field in fields.items() if list(fields.values()).count(field) > 1]
         if doubled:
             raise ValueError(f"{path} has the same thing under several names: {', '.join(doubled)}")
-        return {field: _guarded(path, lambda key=key: archive[key]) for key, field in fields.items()}
+        return {field: _guarded(path, partial(archive.__getitem__, key)) for key, field in fields.items()}
 
 
 def _loaded(path: Path) -> Any:
@@ -157,7 +159,7 @@ def _dataset(path: Path, found: Mapping[str, np.ndarray]) -> Dataset:
                 "if the rows lack a symbol, add an array 'alphabet')"
             ) from error
         law, draw = (lambda: pmf), partial(_draw, space, alphabet.symbols, pmf)
-    described = {key: values for key, values in found.items() if key not in ("pmf", "alphabet")}
+    described: dict[str, Any] = {key: values for key, values in found.items() if key not in ("pmf", "alphabet")}
     return Dataset(path.name, space, alphabet.symbols, **described, law=law, draw=draw)
 
 
@@ -167,21 +169,28 @@ def _check(path: Path, split: str, rows: np.ndarray, train: np.ndarray, found: M
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if rows.shape[1] != train.shape[1]:
-        raise ValueError(f"{path}: {split} has {rows.shape[1]} columns and the rows to learn from have {train.shape[1]}")
+        raise ValueError(
+            f"{path}: {split} has {rows.shape[1]} columns and the rows to learn from have {train.shape[1]}"
+        )
     if (rows.dtype.kind in "US") != (train.dtype.kind in "US"):
         raise ValueError(f"{path}: {split} is of type {rows.dtype} and the rows to learn from of type {train.dtype}")
     prefix = "" if split == "train" else f"{split}_"
     for what in ("labels", "weights"):
         values = found.get(prefix + what)
         if values is not None and values.shape != (len(rows),):
-            raise ValueError(f"{path}: {prefix}{what} has the shape {values.shape}; one for each of {len(rows)} rows is needed")
+            raise ValueError(
+                f"{path}: {prefix}{what} has the shape {values.shape}; one for each of {len(rows)} rows is needed"
+            )
 
 
 def _alphabet(path: Path, parts: Mapping[str, np.ndarray], names: np.ndarray | None) -> Alphabet:
-    """Collect the symbols of all rows, a block at a time: their codes would take several times the memory of the rows."""
+    """Collect the symbols of all rows, a block at a time: codes take eight bytes each, and the rows perhaps one."""
     try:
         found = [Alphabet.of(block).symbols for rows in parts.values() for block in _blocks(rows)]
-        return Alphabet.of(np.unique(np.concatenate(found))[:, None], None if names is None else names.tolist())
+        symbols = np.unique(np.concatenate(found))[:, None]
+        alphabet = Alphabet.of(symbols, None if names is None else names.tolist())
+        alphabet.tokens(symbols, "the data")
+        return alphabet
     except ValueError as error:
         for rows in parts.values():  # a block does not know where it stands, so that the error is sought in the whole
             try:
@@ -199,7 +208,7 @@ def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 def _draw(space: Space, symbols: np.ndarray, pmf: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     index = draw_from_law(pmf, n, rng)
     digits = [index // space.states ** (space.sites - 1 - site) % space.states for site in range(space.sites)]
-    return symbols[np.stack(digits, axis=1)]
+    return np.asarray(symbols[np.stack(digits, axis=1)])
 
 
 def _write_npy(path: Path, rows: np.ndarray) -> None:

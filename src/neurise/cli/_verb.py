@@ -1,0 +1,73 @@
+"""What every verb shares: errors in one line, and ``--debug`` for all of it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+EXPECTED: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError, NotImplementedError)
+"""What wrong input or a full machine leads to. Anything else is a fault of the program and shows where it happened."""
+
+EXPECTED_ELSEWHERE = (
+    ("neurise.training.loop", "TrainingDiverged"),
+    ("safetensors", "SafetensorError"),  # a full disk, as the weights are written
+    ("torch", "OutOfMemoryError"),
+)
+"""More of them, in modules that are too heavy to be imported for an error that they did not raise."""
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show where in the program an error comes from.")]
+
+
+def verb(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function: errors become one red line and exit code 1, unless ``--debug`` is given."""
+
+    @functools.wraps(function)
+    def command(*args: Any, debug: bool = False, **options: Any) -> None:
+        try:
+            function(*args, **options)
+        except KeyboardInterrupt:
+            complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            raise  # `neurise sample … | head`: click ends quietly
+        except Exception as error:
+            if debug or not _is_expected(error):
+                raise
+            complain(describe(error))
+            raise typer.Exit(1) from None
+
+    signature = inspect.signature(function, eval_str=True)
+    option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
+    parameters = [*signature.parameters.values(), option]
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def complain(message: str) -> None:
+    """Print one red line to stderr."""
+    typer.secho(message, fg=typer.colors.RED, err=True)
+
+
+def describe(error: Exception) -> str:
+    """Put an error into one line."""
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}"
+    text = " ".join(str(error).split())
+    return text or type(error).__name__
+
+
+def _is_expected(error: Exception) -> bool:
+    elsewhere = (getattr(sys.modules.get(module), name, None) for module, name in EXPECTED_ELSEWHERE)
+    kinds = EXPECTED + tuple(kind for kind in elsewhere if kind is not None)
+    # torch reports that the main memory is full with nothing more special than this.
+    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))

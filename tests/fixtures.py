@@ -1,0 +1,39 @@
+"""Small conditionals with random weights: every context has its own answer, and nothing is trained."""
+
+import torch
+
+from neurise import discovery
+from neurise.conditionals import NetworkConditionals
+from neurise.noise.round_robin import RoundRobin
+from neurise.space import Space
+
+
+class Untrained:
+    """Stands for a fitted model, as the exact tools see one."""
+
+    def __init__(self, conditionals: NetworkConditionals) -> None:
+        self.conditionals = conditionals
+        self.order_ = range(conditionals.noise.space.sites)
+
+    def label_terms(self, y: object) -> list[tuple[torch.Tensor | None, float]]:
+        return [(None, 1.0)]
+
+
+def untrained(
+    space: Space,
+    keep_prob: float,
+    cycles: int = 1,
+    *,
+    network: str = "site_mlp",
+    hide_noised: bool = True,
+    scale: float = 2.0,
+    constant: tuple[int, ...] | None = None,
+) -> Untrained:
+    noise = RoundRobin(space, keep_prob, cycles)
+    module = discovery.find("neurise.networks", network)(space, noise.num_steps, width=8, depth=2)
+    generator = torch.Generator().manual_seed(7)
+    module.reset(generator)
+    output = module.output.weight if network == "site_mlp" else module.output
+    torch.nn.init.normal_(output, std=scale, generator=generator)
+    only = torch.tensor(constant or [-1] * space.sites)
+    return Untrained(NetworkConditionals(module.double(), noise, only, hide_noised=hide_noised, width=8))
