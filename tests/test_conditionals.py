@@ -9,7 +9,9 @@ from neurise.space import Space
 SPACE = Space(sites=3, states=4)
 
 
-def learnt(keep_prob: float, *, hide_noised: bool = True, constant: tuple[int, ...] = (-1, 2, -1)) -> NetworkConditionals:
+def learnt(
+    keep_prob: float, *, hide_noised: bool = True, constant: tuple[int, ...] = (-1, 2, -1)
+) -> NetworkConditionals:
     noise = RoundRobin(SPACE, keep_prob, cycles=2)
     network = SiteMLP(SPACE, noise.num_steps, width=8, depth=1)
     network.reset(torch.Generator().manual_seed(0))

@@ -135,7 +135,7 @@ def test_the_theorem_holds_and_its_quantities_are_right(seed: int) -> None:
     laws = oracles.noised_laws(space, pmf, keep_prob, 2)
     assert found.delta_T == pytest.approx(oracles.tv(laws[-1], uniform), abs=1e-12)
     assert found.gamma == pytest.approx(0 if start is None else oracles.tv(start, uniform), abs=1e-12)
-    assert found.T == 2 * space.sites
+    assert 2 * space.sites == found.T
     eta = 0.0
     x = torch.tensor(oracles.configurations(space), dtype=torch.uint8)
     for t in range(found.T):

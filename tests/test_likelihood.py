@@ -6,7 +6,8 @@ import pytest
 import torch
 from fixtures import untrained
 
-from neurise import exact, likelihood
+from neurise import batching, exact, likelihood
+from neurise.conditionals import is_autoregressive
 from neurise.space import Space
 
 SPACE = Space(sites=3, states=4)
@@ -26,7 +27,7 @@ def test_log_prob_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     conditionals = untrained(SPACE, 0.0).conditionals
     whole = likelihood.log_prob(conditionals, EVERYTHING)
     for evaluations in (1, 2, 7):
-        monkeypatch.setattr(likelihood, "MEMORY_BUDGET", evaluations * conditionals.bytes_per_row)
+        monkeypatch.setattr(batching, "MEMORY_BUDGET", evaluations * conditionals.bytes_per_row)
         torch.testing.assert_close(likelihood.log_prob(conditionals, EVERYTHING), whole)
 
 
@@ -34,7 +35,7 @@ def test_log_prob_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     ("keep_prob", "hide", "expected"), [(0.0, True, True), (0.0, False, False), (0.2, True, False)]
 )
 def test_exactness_is_known(keep_prob: float, hide: bool, expected: bool) -> None:
-    assert likelihood.is_exact(untrained(SPACE, keep_prob, hide_noised=hide).conditionals) is expected
+    assert is_autoregressive(untrained(SPACE, keep_prob, hide_noised=hide).conditionals) is expected
 
 
 def test_a_symbol_that_a_constant_site_never_shows_is_impossible() -> None:

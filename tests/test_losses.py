@@ -60,7 +60,9 @@ def test_the_weight_is_the_screening_loss_that_the_model_expects(states: int) ->
 
 
 def gradients(name: str, states: int) -> torch.Tensor:
-    logits = torch.randn(40, states, generator=torch.Generator().manual_seed(2), dtype=torch.float64, requires_grad=True)
+    logits = torch.randn(
+        40, states, generator=torch.Generator().manual_seed(2), dtype=torch.float64, requires_grad=True
+    )
     x_u = torch.arange(40) % states
     return torch.autograd.grad(losses.resolve(name)(logits, x_u).sum(), logits)[0]
 

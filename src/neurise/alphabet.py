@@ -1,19 +1,18 @@
-"""The user's symbols (±1, 0/1, letters) ⇄ tokens 0 … p−1.
-
-Every symbol has a whole-number *code* (an int is its own code, a letter's is its code point), so that one piece of code
-checks and translates all of them.
-"""
+"""The user's symbols (±1, 0/1, letters) ⇄ tokens 0 … p−1."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from neurise._codes import UNITS, as_array, as_matrix, codes_of, first, is_text, kind_of, place_of, refuse_where, show
 from neurise.space import MAX_STATES
+
+__all__ = ["Alphabet", "Symbols", "as_matrix"]
 
 Symbols = Any
 """An (N, sites) numpy array, torch tensor, or nested sequence of symbols."""
@@ -24,34 +23,34 @@ class Alphabet:
     """The p symbols of a data set, in the order of their tokens, and the kind of array they came in."""
 
     codes: tuple[int, ...]
-    dtype: str  # numpy's name of the type the user gave, e.g. "<i8" or "<U1"
+    dtype: str  # numpy's name of the type the user gave, e.g. "<i8" or "U1"
     tensor: bool = False  # whether the user gave a torch tensor, and so gets one back
 
     @classmethod
     def of(cls, data: Symbols, names: Sequence[Any] | None = None) -> Alphabet:
         """Read the alphabet off the data, or take the one that is named (which the data may not exceed)."""
-        codes, dtype = _codes(as_matrix(data), "X")
-        if names is None:
-            found = _distinct(codes)
-            if len(found) > MAX_STATES:
-                raise ValueError(f"X has {len(found)} different symbols; at most {MAX_STATES} are supported")
-            return cls(tuple(found), dtype, isinstance(data, torch.Tensor))
-        named, _ = _codes(_as_array(list(names), "alphabet"), "alphabet")
-        if not 1 <= len(named) <= MAX_STATES:
-            raise ValueError(f"alphabet names {len(named)} symbols; between 1 and {MAX_STATES} are supported")
-        if len(set(named.tolist())) < len(named):
-            raise ValueError(f"alphabet names a symbol twice: {list(names)}")
-        return cls(tuple(named.tolist()), dtype, isinstance(data, torch.Tensor))
+        codes, dtype = codes_of(as_matrix(data), "X")
+        if names is not None:
+            return cls(_named(names, dtype), dtype, isinstance(data, torch.Tensor))
+        found = _distinct(codes)
+        if len(found) > MAX_STATES:
+            raise ValueError(f"X has {len(found)} different symbols; at most {MAX_STATES} are supported")
+        return cls(tuple(found), dtype, isinstance(data, torch.Tensor))
 
     def __len__(self) -> int:
         return len(self.codes)
 
+    def __str__(self) -> str:
+        known = ", ".join(repr(symbol) for symbol in self.symbols.tolist()[:10])
+        return f"[{known}{', …' if len(self) > 10 else ''}]"
+
     @property
     def symbols(self) -> np.ndarray:
         """The symbols themselves, (states,), in the user's type."""
-        if np.dtype(self.dtype).kind in "US":
-            return np.array([chr(code) for code in self.codes]).astype(self.dtype)
-        return np.array(self.codes, dtype=self.dtype)
+        dtype = np.dtype(self.dtype)
+        if is_text(dtype):
+            return np.array(self.codes, dtype=UNITS[dtype.kind]).view(dtype)
+        return np.array(self.codes, dtype=dtype)
 
     def encode(self, data: Symbols, what: str = "X", *, sites: int | None = None) -> torch.Tensor:
         """Translate symbols to tokens, (N, sites) uint8; an unseen symbol is an error that shows where it stands."""
@@ -62,20 +61,21 @@ class Alphabet:
 
     def tokens(self, matrix: np.ndarray, what: str) -> np.ndarray:
         """Translate an array of any shape, where :meth:`encode` insists on a matrix."""
-        codes, _ = _codes(matrix, what)
+        codes, dtype = codes_of(matrix, what)
+        if is_text(dtype) != is_text(self.dtype):
+            raise ValueError(f"{what} holds {kind_of(dtype)}, but the alphabet is {self}")
         order = np.argsort(self.codes)
         ranked = np.array(self.codes)[order]
         place = np.searchsorted(ranked, codes).clip(max=len(ranked) - 1)
         wrong = ranked[place] != codes
         if wrong.any():
-            where = _first(wrong)
-            known = ", ".join(repr(symbol) for symbol in self.symbols.tolist()[:10])
-            more = ", …" if len(self) > 10 else ""
+            where = first(wrong)
             raise ValueError(
-                f"{what} has the symbol {matrix[where].item()!r} at {_place(where)}, which is not in the alphabet "
-                f"[{known}{more}]; name all symbols with alphabet= when fitting"
+                f"{what} has the symbol {show(matrix[where])} at {place_of(where)}, which is not in the alphabet "
+                f"{self}; name all symbols with alphabet= when fitting"
             )
-        return order.astype(np.uint8)[place]
+        tokens: np.ndarray = order.astype(np.uint8)[place]
+        return tokens
 
     def decode(self, tokens: torch.Tensor) -> Any:
         """Translate tokens back to the user's symbols, in the kind of array that was fitted."""
@@ -92,87 +92,26 @@ class Alphabet:
         return cls(tuple(int(code) for code in fields["codes"]), str(fields["dtype"]), bool(fields["tensor"]))
 
 
-def as_matrix(data: Symbols, what: str = "X") -> np.ndarray:
-    """Insist on a non-empty (N, sites) array."""
-    matrix = _as_array(data, what)
-    if matrix.ndim != 2:
-        raise ValueError(f"{what} must be a matrix of N rows and one column a site; its shape is {matrix.shape}")
-    if 0 in matrix.shape:
-        raise ValueError(f"{what} is empty: its shape is {matrix.shape}")
-    return matrix
-
-
-def _as_array(data: Symbols, what: str) -> np.ndarray:
-    if isinstance(data, torch.Tensor):
-        return data.detach().cpu().numpy()
-    if isinstance(data, np.ma.MaskedArray) and np.ma.getmaskarray(data).any():
-        raise ValueError(f"{what} has masked entries; missing values are not supported here")
-    try:
-        return np.asarray(data)
-    except ValueError as error:
-        lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 0 for row in data]
-        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
-        if odd is None:
-            raise
-        message = f"{what} is ragged: row 0 has {lengths[0]} entries and row {odd} has {lengths[odd]}"
-        raise ValueError(message) from error
-
-
-def _codes(array: np.ndarray, what: str) -> tuple[np.ndarray, str]:
-    """Whole-number codes of an array of symbols, and the name of the type to give back."""
-    kind = array.dtype.kind
-    if kind == "O":
-        array, kind = _settle_objects(array, what)
-    if kind in "bi":
-        return array.astype(np.int64, copy=False), array.dtype.str
-    if kind == "u":
-        if array.size and array.max() > np.iinfo(np.int64).max:
-            raise ValueError(f"{what} has the number {array.max()}, beyond 64-bit signed integers")
-        return array.astype(np.int64), array.dtype.str
-    if kind == "f":
-        _refuse(~np.isfinite(array), array, what, "is missing or not finite; missing values are not supported")
-        whole = array.astype(np.int64)
-        _refuse(
-            whole != array, array, what, "is not a whole number; symbols are whole numbers, booleans or single letters"
-        )
-        return whole, array.dtype.str
-    if kind in "US":
-        letters = array.astype("U")
-        lengths = np.char.str_len(letters)
-        _refuse(lengths != 1, letters, what, "is not a single letter; give one letter a column")
-        return letters.astype("U1").view(np.uint32).reshape(array.shape).astype(np.int64), f"{array.dtype.kind}1"
-    raise ValueError(f"{what} holds values of type {array.dtype}; symbols are whole numbers, booleans or single letters")
-
-
-def _settle_objects(array: np.ndarray, what: str) -> tuple[np.ndarray, str]:
-    """Give an object array (of a table, say) the plain type that all of its entries share."""
-    entries = array.ravel().tolist()
-    missing = np.array([entry is None or entry != entry for entry in entries], dtype=bool).reshape(array.shape)
-    _refuse(missing, array, what, "is missing; missing values are not supported")
-    if not any(isinstance(entry, str) for entry in entries):
-        plain = np.array(array.tolist())
-    elif all(isinstance(entry, str) for entry in entries):
-        plain = array.astype("U")
-    else:
-        mixed = np.array([not isinstance(entry, str) for entry in entries]).reshape(array.shape)
-        _refuse(mixed, array, what, "is not a letter, though others are; use one kind of symbol")
-    if plain.dtype.kind == "O" or plain.shape != array.shape:
-        raise ValueError(f"{what} holds objects that are no symbols; use whole numbers, booleans or single letters")
-    return plain, plain.dtype.kind
-
-
-def _refuse(wrong: np.ndarray, array: np.ndarray, what: str, why: str) -> None:
-    if wrong.any():
-        where = _first(wrong)
-        raise ValueError(f"{what} has {array[where]!r} at {_place(where)}, which {why}")
-
-
-def _first(wrong: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
-
-
-def _place(where: tuple[int, ...]) -> str:
-    return f"row {where[0]}, column {where[1]}" if len(where) == 2 else f"position {where[0]}"
+def _named(names: Iterable[Any], dtype: str) -> tuple[int, ...]:
+    """Check an alphabet that the user names, for data of a type."""
+    # A set has no order of its own: letters would get other tokens in every process.
+    if not isinstance(names, Iterable) or isinstance(names, set | frozenset):
+        raise ValueError(f"alphabet must be a sequence of symbols, in the order of their tokens; got {names!r}")
+    if isinstance(names, bytes):
+        names = names.decode("latin-1")
+    array = as_array(names if isinstance(names, np.ndarray | torch.Tensor) else list(names), "alphabet")
+    if array.ndim != 1 or not 1 <= len(array) <= MAX_STATES:
+        raise ValueError(f"alphabet must name between 1 and {MAX_STATES} symbols; its shape is {array.shape}")
+    codes, kind = codes_of(array, "alphabet")
+    if is_text(kind) != is_text(dtype):
+        raise ValueError(f"alphabet names {kind_of(kind)}, but X holds {kind_of(dtype)}")
+    again = np.ones(len(codes), dtype=bool)
+    again[np.unique(codes, return_index=True)[1]] = False
+    refuse_where(again, array, "alphabet", "stands there for the second time")
+    with np.errstate(all="ignore"):
+        stored = codes.astype(UNITS[np.dtype(dtype).kind] if is_text(dtype) else dtype).astype(np.int64)
+    refuse_where(stored != codes, array, "alphabet", f"the type of X, {np.dtype(dtype)}, cannot hold")
+    return tuple(codes.tolist())
 
 
 def _distinct(codes: np.ndarray) -> list[int]:

@@ -35,6 +35,13 @@ class Conditionals(Protocol):
         r"""Logarithm of :math:`\mu_t(x_u = a \mid x_{-u}, y)` for every a, (..., states); t, u, y broadcast against x."""
 
 
+def is_autoregressive(conditionals: Conditionals) -> bool:
+    """Whether the product of conditionals normalises: hard noise, and no conditional looks at an erased site."""
+    noise = conditionals.noise
+    last_cycle = torch.arange(noise.space.sites, device=conditionals.device)
+    return noise.is_hard and bool((conditionals.hidden(last_cycle) == noise.erased(last_cycle)).all())
+
+
 class NetworkConditionals:
     r"""Conditionals learnt by a network, :math:`\mathrm{softmax}\,f(t, u, x_{-u}, y)`.
 

@@ -19,8 +19,9 @@ NOT_OFFERED = ("base",)
 def names(package: str) -> list[str]:
     """List what a package offers, by looking at its file names only: nothing is imported."""
     spec = importlib.util.find_spec(package)
-    folder = spec.submodule_search_locations if spec else None
-    files = (module.name for module in pkgutil.iter_modules(folder))
+    if spec is None or spec.submodule_search_locations is None:
+        raise ModuleNotFoundError(f"there is no package {package!r}")
+    files = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
     return sorted(name for name in files if name not in NOT_OFFERED and not name.startswith("_"))
 
 
@@ -35,7 +36,7 @@ def find(package: str, name: str) -> Any:
     module = importlib.import_module(f"{package}.{name}")
     wanted = name.replace("_", "")
     for attribute in vars(module):
-        if attribute.replace("_", "").lower() == wanted:
+        if not attribute.startswith("_") and attribute.replace("_", "").lower() == wanted:
             return getattr(module, attribute)
     raise AttributeError(f"{module.__name__} offers nothing called {name!r}")
 

@@ -132,15 +132,16 @@ class ExactConditionals:
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Look the true conditional up, (..., states)."""
         space = self.noise.space
-        leading = torch.broadcast_shapes(t.shape, u.shape, x.shape[:-1])
-        index = space.index(x).expand(leading)
+        place = space.index(x)
+        leading = torch.broadcast_tensors(t, u, place)[0].shape
+        index = place.expand(leading)
         result = torch.empty((*leading, space.states), dtype=torch.float64)
         steps, places = t.expand(leading), u.expand(leading)
         for step, site in {*zip(steps.flatten().tolist(), places.flatten().tolist(), strict=True)}:
             here = (steps == step) & (places == site)
             after = space.states ** (space.sites - 1 - site)
-            place = index[here]
-            result[here] = self._table(step, site)[place // (after * space.states), :, place % after]
+            context = index[here]
+            result[here] = self._table(step, site)[context // (after * space.states), :, context % after]
         return result.log()
 
     def _table(self, t: int, site: int) -> Tensor:

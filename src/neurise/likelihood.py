@@ -5,15 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
+from neurise import batching
 from neurise.conditionals import Conditionals
-from neurise.sampling.reverse import MEMORY_BUDGET, batches
-
-
-def is_exact(conditionals: Conditionals) -> bool:
-    """Whether the product of conditionals normalises: hard noise, and no conditional looks at an erased site."""
-    noise = conditionals.noise
-    last_cycle = torch.arange(noise.space.sites, device=conditionals.device)
-    return noise.is_hard and bool((conditionals.hidden(last_cycle) == noise.erased(last_cycle)).all())
 
 
 @torch.no_grad()
@@ -72,8 +65,8 @@ def _blocks(rows: int, steps: int, conditionals: Conditionals) -> list[tuple[sli
     size = conditionals.bytes_per_row
     return [
         (row_slice, step_slice)
-        for row_slice in batches(rows, size * min(steps, max(1, MEMORY_BUDGET // size)))
-        for step_slice in batches(steps, size * (row_slice.stop - row_slice.start))
+        for row_slice in batching.batches(rows, size * min(steps, max(1, batching.MEMORY_BUDGET // size)))
+        for step_slice in batching.batches(steps, size * (row_slice.stop - row_slice.start))
     ]
 
 

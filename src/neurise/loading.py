@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from neurise import discovery
+from neurise import devices, discovery
 from neurise.persistence import load_folder
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def load(path: str | Path, device: str | torch.device | None = None) -> Model:
     """Load a model that ``model.save(path)`` wrote. Nothing in the files is run: they hold numbers and settings."""
+    place = devices.resolve(device)
     config, tensors = load_folder(Path(path))
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     try:
         model: Model = discovery.find("neurise.models", config["model"]).restored(config, tensors, place)
     except (KeyError, TypeError, RuntimeError) as error:

@@ -41,6 +41,7 @@ def save_folder(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, T
     """Write a model; whatever fails on the way (a full disk, say), the model that was there before is still whole."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; a model is saved as a folder")
+    _finish_renaming(folder)
     new_weights, new_config = folder / f"{WEIGHTS}.new", folder / f"{CONFIG}.new"
     try:
         contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -49,11 +50,11 @@ def save_folder(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, T
         described["checksum"] = _checksum(described)
         text = json.dumps(described, indent=2, ensure_ascii=False) + "\n"
         write_atomically(new_config, lambda path: _write_text(path, text))
+        new_weights.replace(folder / WEIGHTS)
     except BaseException:
         new_weights.unlink(missing_ok=True)
         new_config.unlink(missing_ok=True)
         raise
-    new_weights.replace(folder / WEIGHTS)
     new_config.replace(folder / CONFIG)
 
 
@@ -66,9 +67,7 @@ def load_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise FileNotFoundError(f"{folder} is no model folder: {WEIGHTS} is missing")
     digest = _sha256(weights)
     pending = folder / f"{CONFIG}.new"
-    config = _read_config(folder / CONFIG)
-    if config["weights_sha256"] != digest and pending.is_file():
-        config = _read_config(pending)
+    config = _read_config(pending if _describes(pending, digest) else folder / CONFIG)
     if config["weights_sha256"] != digest:
         raise ValueError(
             f"{weights} is damaged or not the file that {CONFIG} describes: its SHA-256 is {digest}, and "
@@ -85,6 +84,21 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
 
 
+def _finish_renaming(folder: Path) -> None:
+    """Do the second rename if a crash left it undone: the next save would write over the only fitting description."""
+    pending, weights = folder / f"{CONFIG}.new", folder / WEIGHTS
+    if pending.is_file() and weights.is_file() and _describes(pending, _sha256(weights)):
+        pending.replace(folder / CONFIG)
+
+
+def _describes(config: Path, digest: str) -> bool:
+    """Whether a description is there, is whole, and belongs to the weights of a digest."""
+    try:
+        return bool(_read_config(config)["weights_sha256"] == digest)
+    except (OSError, ValueError):
+        return False
+
+
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} is no model folder: {path.name} is missing")
@@ -97,7 +111,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     if config["format"] != FORMAT:
         raise ValueError(f"{path} has format {config['format']!r}, and this version of neurise reads format {FORMAT}")
     expected = _checksum({key: value for key, value in config.items() if key != "checksum"})
-    if config.get("checksum") != expected:
+    if config.get("checksum") != expected or "weights_sha256" not in config:
         raise ValueError(f"{path} was changed after it was saved: its checksum does not match; restore it from a copy")
     return config
 

@@ -75,7 +75,13 @@ def test_steps_and_rows_broadcast(name: str, classes: int) -> None:
         one_step = network(t[s], t[s] % 3, rows, torch.zeros(1, 3, dtype=torch.bool), y)
         torch.testing.assert_close(together[s], one_step)
         for r in range(4):
-            alone = network(t[s], t[s] % 3, rows[r : r + 1], torch.zeros(1, 3, dtype=torch.bool), None if y is None else y[r : r + 1])
+            alone = network(
+                t[s],
+                t[s] % 3,
+                rows[r : r + 1],
+                torch.zeros(1, 3, dtype=torch.bool),
+                None if y is None else y[r : r + 1],
+            )
             torch.testing.assert_close(together[s, r], alone[0])
 
 

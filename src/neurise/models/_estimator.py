@@ -50,4 +50,6 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, list | tuple | range):
         return [plain(entry) for entry in value]
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
     return value

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neurise._codes import NO_MISSING, as_array, is_text, refuse_where, settle_objects
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -30,7 +32,7 @@ class Labels:
     def encode(self, y: Any) -> Tensor:
         """Translate labels to class numbers, (n,) int64."""
         values = as_labels(y)
-        if values.dtype.kind != self.classes.dtype.kind and {values.dtype.kind, self.classes.dtype.kind} & set("US"):
+        if is_text(values.dtype) != is_text(self.classes.dtype):
             raise ValueError(f"labels of type {values.dtype}, but the model's are {self.classes[:5].tolist()}")
         tokens = np.searchsorted(self.classes, values).clip(max=len(self) - 1)
         wrong = self.classes[tokens] != values
@@ -61,14 +63,16 @@ class Labels:
 
 
 def as_labels(y: Any) -> np.ndarray:
-    """Insist on a vector of plain labels."""
-    values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
-    if values.dtype.kind == "O":
-        values = np.array(values.tolist())
+    """Insist on a vector of plain labels, all numbers or all text."""
+    values = as_array(y, "y")
     if values.ndim != 1:
         raise ValueError(f"y must be a vector of one label a row; its shape is {values.shape}")
-    if values.dtype.kind not in "biufUS":
+    if values.dtype.kind == "O" and values.size:
+        values = settle_objects(values, "y")
+    if values.dtype.kind == "f":
+        refuse_where(~np.isfinite(values), values, "y", f"is missing or not finite; {NO_MISSING}")
+    if values.dtype.kind == "S":  # labels never come back, so that text of one kind is enough, and JSON has no other
+        values = np.char.decode(values, "utf-8")
+    if values.dtype.kind not in "biufU":
         raise ValueError(f"labels must be numbers or text, got type {values.dtype}")
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError(f"y has a missing label at position {int((~np.isfinite(values)).argmax())}")
     return values

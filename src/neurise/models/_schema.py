@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neurise._codes import as_array, is_text, kind_of
 from neurise.alphabet import Alphabet, Symbols, as_matrix
 from neurise.models._labels import Labels, as_labels
 from neurise.space import Space
@@ -18,7 +19,7 @@ from neurise.training.batches import Rows
 
 @dataclass(frozen=True)
 class Schema:
-    """What is known of the user's data: symbols, number of sites, order of noising, labels, and sites that never change."""
+    """What is known of the user's data: symbols, number of sites, order of noising, labels, sites that never vary."""
 
     alphabet: Alphabet
     space: Space
@@ -40,6 +41,7 @@ class Schema:
             return None
         if self.labels is None:
             raise ValueError("y was given, but the model was fitted without labels")
+        y = y.detach().cpu().numpy() if isinstance(y, Tensor) else y
         labels = self.labels.encode(np.full(n, y) if np.ndim(y) == 0 else y)
         if len(labels) != n:
             raise ValueError(f"y has {len(labels)} labels for {n} rows")
@@ -57,11 +59,11 @@ class Schema:
             raise ValueError(f"clamp has the shape {clamp.shape}; it must be ({sites},) or ({n}, {sites})")
         matrix = np.atleast_2d(np.ma.getdata(clamp))
         given = ~np.atleast_2d(np.ma.getmaskarray(clamp))
-        tokens = np.zeros(matrix.shape, dtype=np.uint8)
-        # A masked entry may hold anything, so it is checked as if it held a known symbol.
         known = self.alphabet.symbols[0]
-        filler = known if matrix.dtype.kind in "OUS" else known.astype(matrix.dtype)
-        tokens = self.alphabet.tokens(np.where(given, matrix, filler), "clamp")
+        if matrix.dtype.kind != "O" and is_text(matrix.dtype) != is_text(known.dtype):
+            raise ValueError(f"clamp holds {kind_of(matrix.dtype)}, but the alphabet is {self.alphabet}")
+        # A masked entry may hold anything, so it is checked as if it held a known symbol, in a type with room for it.
+        tokens = self.alphabet.tokens(np.where(given, matrix, known), "clamp")
         values = torch.from_numpy(tokens)[:, list(self.order)]
         holds = torch.from_numpy(given)[:, list(self.order)]
         impossible = holds & (self.constant >= 0) & (values != self.constant)
@@ -72,7 +74,7 @@ class Schema:
         return values, holds
 
     def rows(self, X: Symbols, y: Any, weights: np.ndarray | None, what: str) -> Rows:
-        """Translate data with what belongs to it; rows of weight zero are dropped."""
+        """Translate data with what belongs to it; rows of weight zero (of a validation set) are dropped."""
         x = self.encode(X, what)
         if self.labels is not None and y is None:
             raise ValueError(f"the model has labels, and {what} comes without any")
@@ -113,16 +115,23 @@ def learn_schema(
 ) -> tuple[Schema, Rows, Rows | None]:
     """Check data to be learnt from; return what it looks like, the rows, and the validation rows if any are given."""
     matrix = as_matrix(X)
+    symbols = Alphabet.of(X, alphabet)
+    masses = _checked_weights(weights, len(matrix))
+    if y is not None:
+        y = as_labels(y)
+        if len(y) != len(matrix):
+            raise ValueError(f"y has {len(y)} labels for {len(matrix)} rows of X")
+    if masses is not None and not masses.all():
+        # A row of weight zero is as good as absent: neither its symbols nor its label are part of the model.
+        symbols.encode(X)
+        present = masses > 0
+        matrix, masses, y = matrix[present], masses[present], None if y is None else y[present]
+        X = torch.from_numpy(matrix) if isinstance(X, Tensor) else matrix
+        symbols = Alphabet.of(X, alphabet)
     if len(matrix) < 2:
         raise ValueError("X has one row; a law cannot be learnt from fewer than two")
-    symbols = Alphabet.of(X, alphabet)
     space = Space(matrix.shape[1], len(symbols))
-    masses = _checked_weights(weights, len(matrix))
-    labels = None
-    if y is not None:
-        if len(as_labels(y)) != len(matrix):
-            raise ValueError(f"y has {len(as_labels(y))} labels for {len(matrix)} rows of X")
-        labels = Labels.of(y, masses)
+    labels = None if y is None else Labels.of(y, masses)
     draft = Schema(symbols, space, _checked_order(order, space.sites), torch.full((space.sites,), -1), labels)
     rows, held = draft.rows(X, y, masses, "X"), None
     if validation is not None:
@@ -140,25 +149,28 @@ def learn_schema(
 def _checked_weights(weights: Any, n: int) -> np.ndarray | None:
     if weights is None:
         return None
-    values = np.asarray(weights.cpu() if isinstance(weights, Tensor) else weights)
+    values = as_array(weights, "weights")
     if values.shape != (n,):
         raise ValueError(f"weights must be one number a row, shape ({n},); got shape {values.shape}")
     if values.dtype.kind not in "biuf":
         raise ValueError(f"weights must be numbers, got type {values.dtype}")
-    values = values.astype(float)
+    values = values.astype(np.float64)
     wrong = ~np.isfinite(values) | (values < 0)
     if wrong.any():
         place = int(wrong.argmax())
         raise ValueError(f"weights has {values[place]} at row {place}; weights are finite and not negative")
     if not values.any():
         raise ValueError("all weights are zero")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(values.sum()):
+            raise ValueError(f"weights are too large: their sum overflows (the largest is {values.max()})")
     return values
 
 
 def _checked_order(order: Sequence[int] | None, sites: int) -> tuple[int, ...]:
     if order is None:
         return tuple(range(sites))
-    places = tuple(int(site) for site in order)
-    if sorted(places) != list(range(sites)):
-        raise ValueError(f"order must name each of the sites 0 … {sites - 1} once, got {list(order)[:20]}")
-    return places
+    places = as_array(order, "order")
+    if places.ndim != 1 or places.dtype.kind not in "iu" or sorted(places.tolist()) != list(range(sites)):
+        raise ValueError(f"order must name each of the sites 0 … {sites - 1} once, got {places.ravel().tolist()[:20]}")
+    return tuple(places.tolist())

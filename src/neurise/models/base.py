@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -13,16 +12,17 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from neurise import devices
 from neurise._version import __version__
 from neurise.alphabet import Symbols
 from neurise.models._estimator import Estimator, plain
 from neurise.models._schema import Schema, learn_schema
 from neurise.persistence import save_folder
 from neurise.space import Space
-from neurise.training.batches import Rows, split
-from neurise.training.loop import train
+from neurise.training.batches import Rows, digest, split
+from neurise.training.loop import TrainingDiverged, train
 from neurise.training.objective import Objective
-from neurise.training.settings import Settings
+from neurise.training.settings import Settings, is_number, positive_whole
 
 
 class Elbo(NamedTuple):
@@ -35,9 +35,9 @@ class Elbo(NamedTuple):
 class Model(Estimator, ABC):
     """A generative model of discrete data: ``fit``, ``sample``, ``save``.
 
-    **Writing one.** A model is one file in ``models/`` whose class bears the file's name. It writes down three things and
-    inherits the rest (input checks, symbols and labels, validation split, training, checkpoints, files, scikit-learn's
-    rules):
+    **Writing one.** A model is one file in ``models/`` whose class bears the file's name. It writes down three things
+    and inherits the rest (input checks, symbols and labels, validation split, training, checkpoints, files,
+    scikit-learn's rules):
 
     - ``__init__``: keyword-only, stores each argument under its own name and does nothing else. Every model takes
       ``alphabet``, ``order`` and the arguments that :meth:`settings` and the validation split read.
@@ -45,8 +45,8 @@ class Model(Estimator, ABC):
       ``self.schema_``.
     - ``_draw(n, y, clamp, generator)``: tokens (n, sites), from the learnt network.
 
-    A model with a likelihood adds ``_log_prob`` or ``_elbo``. What is learnt ends in an underscore. Inside a model, data
-    are tokens and sites stand in the order in which they are noised; :class:`Schema` translates at the door.
+    A model with a likelihood adds ``_log_prob`` or ``_elbo``. What is learnt ends in an underscore. Inside a model,
+    data are tokens and sites stand in the order in which they are noised; :class:`Schema` translates at the door.
     """
 
     alphabet: Any
@@ -56,7 +56,7 @@ class Model(Estimator, ABC):
 
     schema_: Schema
     history_: list[dict[str, float]]
-    stopped_: str  # why training ended: "steps", "time", "patience", "interrupted"; or "constant": nothing to learn
+    stopped_: str  # why training ended: steps, time, patience, interrupted, diverged; or "constant": nothing to learn
     device_: torch.device
     objective_: Objective
 
@@ -70,8 +70,8 @@ class Model(Estimator, ABC):
     def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
         """Draw n rows of tokens; ``clamp`` is (values, given), each (1 or n, sites).
 
-        y is None for a model without labels, and for one with labels only together with ``clamp``: which labels are likely
-        then depends on what is given.
+        y is None for a model without labels, and for one with labels only together with ``clamp``: which labels are
+        likely then depends on what is given.
         """
 
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
@@ -100,46 +100,72 @@ class Model(Estimator, ABC):
         """Learn from X, (N, sites) of at most 256 symbols, and labels y (N,).
 
         ``weights`` are counts or importances of the rows; ``validation`` is X, (X, y) or (X, y, weights) to stop by
-        instead of a held-back part; ``checkpoint`` is a folder to keep the state of a long run in, and ``resume`` goes on
-        from there. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C,
+        instead of a held-back part; ``checkpoint`` is a folder to keep the state of a long run in, and ``resume`` goes
+        on from there. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C,
         which leaves a usable model.
         """
         schema, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
         settings = self.settings(max_steps, max_seconds)
-        if not 0 <= self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction}")
-        self.schema_ = schema
-        self.device_ = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        objective = self._build()
-        # Weights are drawn on the CPU, so that a seed means the same start on every device.
-        objective.network.reset(torch.Generator().manual_seed(seed))  # type: ignore[operator]
-        objective.network.to(self.device_)
-        self.objective_ = objective
-        self.history_, self.stopped_ = [], "constant"
-        if bool((schema.constant >= 0).all()):
-            return self
+        if not is_number(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
+        if resume and checkpoint is None:
+            raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
+        place, start = devices.resolve(device), devices.checked_seed(seed)
+        before = dict(vars(self))
+        self.schema_, self.device_, self.history_, self.stopped_ = schema, place, [], "constant"
+        try:
+            self.objective_ = self._built()
+            # Weights are drawn on the CPU, so that a seed means the same start on every device.
+            self.objective_.network.reset(torch.Generator().manual_seed(start))  # type: ignore[operator]
+            self.objective_.network.to(place)
+            if bool((schema.constant < 0).any()):
+                self._train(rows, held, settings, start, checkpoint, resume, verbose)
+        except Exception as error:
+            # Training that diverges or cannot write a checkpoint leaves a usable model. Whatever else fails, a setting or
+            # a file that is refused say, leaves the model as it was.
+            if not isinstance(error, TrainingDiverged | OSError) or isinstance(error, FileExistsError):
+                vars(self).clear()
+                vars(self).update(before)
+            raise
+        return self
+
+    def _train(
+        self,
+        rows: Rows,
+        held: Rows | None,
+        settings: Settings,
+        seed: int,
+        checkpoint: str | Path | None,
+        resume: bool,
+        verbose: bool | None,
+    ) -> None:
         fingerprint = {
-            "data": _digest(rows, held),
+            "data": digest(rows, held),
             "model": json.dumps([type(self).__name__, plain(self.get_params())]),
             "seed": seed,
             "max_steps": settings.max_steps,
-            "max_seconds": settings.max_seconds,
+            "max_seconds": plain(settings.max_seconds),
+            "device": self.device_.type,
         }
         if held is None:
             rows, held = split(rows, self.validation_fraction, generator=torch.Generator().manual_seed(seed))
-        outcome = train(
-            objective,
-            rows.to(self.device_),
-            None if held is None else held.to(self.device_),
-            settings,
-            generator=self._generator(seed),
-            fingerprint=fingerprint,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-            resume=resume,
-            verbose=verbose,
-        )
-        self.history_, self.stopped_ = outcome.history, outcome.reason
-        return self
+        self.stopped_ = "interrupted"  # unless training comes to an end of its own
+        try:
+            self.stopped_ = train(
+                self.objective_,
+                rows.to(self.device_),
+                None if held is None else held.to(self.device_),
+                settings,
+                generator=self._generator(seed),
+                fingerprint=fingerprint,
+                checkpoint=None if checkpoint is None else Path(checkpoint),
+                resume=resume,
+                verbose=verbose,
+                history=self.history_,
+            )
+        except TrainingDiverged:
+            self.stopped_ = "diverged"
+            raise
 
     def settings(self, max_steps: int | None, max_seconds: float | None) -> Settings:
         """Return the settings of the loop: the constructor's, and what ``fit`` was told."""
@@ -164,13 +190,11 @@ class Model(Estimator, ABC):
     def sample(self, n: int, y: Any = None, *, clamp: Any = None, seed: int | None = None) -> Any:
         """Draw n configurations, (n, sites) of the symbols and the kind of array that were fitted.
 
-        y is one label for all or one for each; without it, labels are drawn by their frequency in the data. ``clamp`` is
-        a numpy masked array, (sites,) or (n, sites): masked entries are the model's to choose, the others are given.
+        y is one label for all or one for each; without it, labels are drawn by their frequency in the data. ``clamp``
+        is a numpy masked array, (sites,) or (n, sites): masked entries are the model's to choose, the others are given.
         """
         schema = self._fitted()
-        if isinstance(n, bool) or int(n) != n or n < 1:
-            raise ValueError(f"n must be a positive whole number, got {n!r}")
-        n, generator = int(n), self._generator(seed)
+        n, generator = positive_whole("n", n), self._generator(seed)
         given = None if clamp is None else schema.encode_clamp(clamp, n)
         labels = schema.encode_labels(y, n)
         if schema.labels is not None and labels is None and given is None:
@@ -183,14 +207,15 @@ class Model(Estimator, ABC):
         """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them."""
         x = self._fitted().encode(X)
         terms = [np.log(weight) + self._log_prob(x, label).numpy() for label, weight in self._label_rows(y, len(x))]
-        return np.logaddexp.reduce(terms, axis=0)
+        total: np.ndarray = np.logaddexp.reduce(terms, axis=0)
+        return total
 
     def elbo(self, X: Symbols, y: Any = None, *, seed: int | None = None, draws: int = 4) -> Elbo:
-        r"""Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate over ``draws``.
+        r"""Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate.
 
         Without y, a model with labels bounds the sum over them by
-        :math:`\sum_y w_y (\log \pi_y + \mathrm{elbo}_y - \log w_y)`. Any weights w give a bound; good ones are estimated
-        from draws of their own, so that the estimate stays unbiased.
+        :math:`\sum_y w_y (\log \pi_y + \mathrm{elbo}_y - \log w_y)`. Any weights w give a bound; good ones are
+        estimated from draws of their own, so that the estimate stays unbiased.
         """
         x, generator = self._fitted().encode(X), self._generator(seed)
         if draws < 2:
@@ -246,7 +271,7 @@ class Model(Estimator, ABC):
         model = cls(**config["params"])
         model.schema_ = Schema.from_dict(config["schema"])
         model.history_, model.stopped_, model.device_ = config["history"], config["stopped"], device
-        model.objective_ = model._build()
+        model.objective_ = model._built()
         model.objective_.network.load_state_dict(dict(tensors))
         model.objective_.network.to(device).requires_grad_(False)
         return model
@@ -269,17 +294,9 @@ class Model(Estimator, ABC):
             return [(None if labels is None else labels.to(self.device_), 1.0)]
         return [(label.expand(n), weight) for label, weight in self.label_terms(None) if label is not None]
 
+    def _built(self) -> Objective:
+        with torch.random.fork_rng(devices=[]):  # torch's modules draw weights, which nobody uses, from global numbers
+            return self._build()
+
     def _generator(self, seed: int | None) -> Generator:
-        generator = torch.Generator(self.device_)
-        if seed is None:
-            generator.seed()
-            return generator
-        return generator.manual_seed(seed)
-
-
-def _digest(*parts: Rows | None) -> str:
-    total = hashlib.sha256()
-    for part in parts:
-        for tensor in (None,) if part is None else (part.x, part.y, part.weights):
-            total.update(b"-" if tensor is None else tensor.contiguous().numpy().tobytes())
-    return total.hexdigest()[:16]
+        return devices.generator(seed, self.device_)

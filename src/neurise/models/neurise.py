@@ -14,13 +14,14 @@ from torch import Generator, Tensor, nn
 
 from neurise import discovery, likelihood, losses
 from neurise.alphabet import Symbols
-from neurise.conditionals import NetworkConditionals
+from neurise.batching import batches
+from neurise.conditionals import NetworkConditionals, is_autoregressive
 from neurise.models.base import Model
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.clamped import sample_clamped
-from neurise.sampling.reverse import batches, sample
+from neurise.sampling.reverse import sample
 from neurise.training.objective import Network, Objective
-
+from neurise.training.settings import positive_whole
 
 FEW_PARTICLES = 10
 """Fewer effective particles than this, or than the rows drawn from them, deserve a warning."""
@@ -187,22 +188,22 @@ class NeurISE(Model):
             changed = x.clone()
             changed[:, place] = token
             terms = self._label_rows(y, len(x))
-            joint.append(np.logaddexp.reduce([np.log(w) + self._log_prob(changed, label).numpy() for label, w in terms]))
+            joint.append(
+                np.logaddexp.reduce([np.log(w) + self._log_prob(changed, label).numpy() for label, w in terms])
+            )
         log_joint = np.stack(joint, axis=-1)
-        return np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=-1, keepdims=True))
+        total = np.logaddexp.reduce(log_joint, axis=-1, keepdims=True)
+        return np.asarray(np.exp(log_joint - total))
 
     def _build(self) -> Objective:
         schema = self.schema_
-        for name in ("width", "depth"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or value != int(value) or value < 1:
-                raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
-        noise = RoundRobin(schema.space, float(self.keep_prob), int(self.cycles))
+        width, depth = positive_whole("width", self.width), positive_whole("depth", self.depth)
+        noise = RoundRobin(schema.space, self.keep_prob, positive_whole("cycles", self.cycles))
         classes = 0 if schema.labels is None else len(schema.labels)
         make = discovery.find("neurise.networks", self.network)
-        network = make(schema.space, noise.num_steps, width=self.width, depth=self.depth, classes=classes)
+        network = make(schema.space, noise.num_steps, width=width, depth=depth, classes=classes)
         conditionals = NetworkConditionals(
-            network, noise, schema.constant.to(self.device_), hide_noised=bool(self.hide_noised), width=self.width
+            network, noise, schema.constant.to(self.device_), hide_noised=bool(self.hide_noised), width=width
         )
         return ConditionalObjective(conditionals, losses.resolve(self.loss))
 
@@ -231,7 +232,7 @@ class NeurISE(Model):
         return drawn.x
 
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
-        if not likelihood.is_exact(self.conditionals):
+        if not is_autoregressive(self.conditionals):
             why = "soft noise (keep_prob > 0)" if self.keep_prob else "hide_noised=False"
             raise NotImplementedError(f"a model with {why} has no exact likelihood; elbo() gives a lower bound")
         return likelihood.log_prob(self.conditionals, x, y)

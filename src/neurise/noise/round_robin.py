@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 
 import torch
@@ -24,9 +25,9 @@ class RoundRobin:
     cycles: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.keep_prob < 1:  # a NaN fails this too
+        if not isinstance(self.keep_prob, numbers.Real) or not 0 <= self.keep_prob < 1:  # a NaN fails this too
             never = "; at 1 no site would ever be noised, so there is nothing to reverse" if self.keep_prob == 1 else ""
-            raise ValueError(f"keep_prob must be in [0, 1), got {self.keep_prob}{never}")
+            raise ValueError(f"keep_prob must be in [0, 1), got {self.keep_prob!r}{never}")
         if int(self.cycles) != self.cycles or self.cycles < 1:
             raise ValueError(f"cycles must be a whole number, at least 1, got {self.cycles}")
 

@@ -19,10 +19,9 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from neurise.conditionals import Conditionals
-from neurise.likelihood import is_exact
+from neurise import batching
+from neurise.conditionals import Conditionals, is_autoregressive
 from neurise.sampling.categorical import draw, uniforms
-from neurise.sampling.reverse import MEMORY_BUDGET, batches
 
 SHARED = 8
 """Particles for each row that is asked for, where all rows are given the same."""
@@ -59,16 +58,16 @@ def sample_clamped(
     """
     same = len(values) == 1 and (y is None or bool((y == y[0]).all()))
     # With every weight equal there is nothing to resample: as many particles as rows, and an exact draw.
-    equal = is_exact(conditionals) and draw_labels is None and _given_last(given)
+    equal = is_autoregressive(conditionals) and draw_labels is None and _given_last(given)
     if same:
-        fitting = max(1, MEMORY_BUDGET // conditionals.bytes_per_row)
+        fitting = max(1, batching.MEMORY_BUDGET // conditionals.bytes_per_row)
         rows = max(1, min(n, fitting if equal else max(SHARED_LEAST, fitting) // SHARED))
         groups, particles = -(-n // rows), rows if equal else max(SHARED_LEAST, SHARED * rows)
     else:
         groups, rows, particles = n, 1, 1 if equal else OWN
     values, given = values.expand(groups, -1), given.expand(groups, -1)
     parts, effective = [], []
-    for chunk in batches(groups, conditionals.bytes_per_row * particles):
+    for chunk in batching.batches(groups, conditionals.bytes_per_row * particles):
         size = (chunk.stop - chunk.start) * particles
         if draw_labels is not None:
             labels: Tensor | None = draw_labels(size)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Generator, Tensor
 
+from neurise.batching import batches
 from neurise.conditionals import Conditionals
 from neurise.sampling.categorical import draw, uniforms
-
-MEMORY_BUDGET = 2**28
-"""Bytes that one batch of rows may take. A constant, so that a seed gives the same samples on every machine."""
 
 
 def reverse(conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, generator: Generator) -> Tensor:
@@ -39,10 +35,3 @@ def sample(conditionals: Conditionals, n: int, y: Tensor | None = None, *, gener
         noise = conditionals.noise.start(rows.stop - rows.start, generator=generator)
         parts.append(reverse(conditionals, noise, None if y is None else y[rows], generator=generator).cpu())
     return torch.cat(parts)
-
-
-def batches(n: int, bytes_per_row: int, budget: int = MEMORY_BUDGET) -> Iterator[slice]:
-    """Cut n rows into slices that fit a budget."""
-    size = max(1, budget // bytes_per_row)
-    for start in range(0, n, size):
-        yield slice(start, min(n, start + size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,8 +58,8 @@ def split(rows: Rows, fraction: float, *, generator: Generator) -> tuple[Rows, R
     """Hold back a fraction of the observations.
 
     Whole-number weights are counts of equal observations, and each *observation* goes to one side or the other: a row
-    seen m times is held back Binomial(m, fraction) times, so that both sides follow the same law. Without counts, rows are
-    shuffled and cut. None is held back where that would leave a side empty.
+    seen m times is held back Binomial(m, fraction) times, so that both sides follow the same law. Without counts, rows
+    are shuffled and cut. None is held back where that would leave a side empty.
     """
     if fraction == 0:
         return rows, None
@@ -81,3 +82,13 @@ def split(rows: Rows, fraction: float, *, generator: Generator) -> tuple[Rows, R
 def _with_weights(rows: Rows, weights: Tensor) -> Rows:
     present = weights > 0
     return Rows(rows.x[present], None if rows.y is None else rows.y[present], weights[present])
+
+
+def digest(*parts: Rows | None) -> str:
+    """Tell data sets apart, by what is in them."""
+    total = hashlib.sha256()
+    for part in parts:
+        for tensor in (None,) if part is None else (part.x, part.y, part.weights):
+            total.update(b"-" if tensor is None else str(tuple(tensor.shape)).encode())
+            total.update(b"" if tensor is None else tensor.contiguous().cpu().numpy().tobytes())
+    return total.hexdigest()[:16]

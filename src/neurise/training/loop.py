@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +33,6 @@ class TrainingDiverged(RuntimeError):
     """The loss became infinite or not a number. The model keeps the last good weights."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What training leaves: a record, why it ended, and the weights (loaded into the network already)."""
-
-    history: list[dict[str, float]]
-    reason: str  # "steps", "time", "patience", "interrupted"
-
-
 def train(
     objective: Objective,
     rows: Rows,
@@ -54,13 +44,18 @@ def train(
     checkpoint: Path | None = None,
     resume: bool = False,
     verbose: bool | None = None,
-) -> Outcome:
+    history: list[dict[str, float]],
+) -> str:
     """Minimise the objective's mean loss; the network ends with the weights of the best validation score.
 
-    The validation set is noised once, before the start: every evaluation compares the same examples.
+    The validation set is noised once, before the start: every evaluation compares the same examples. ``history`` is
+    filled as training goes, so that it is there whatever ends it. Returns why it ended: "steps", "time", "patience" or
+    "interrupted".
     """
     network = objective.network
     device = rows.x.device
+    if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
+        raise ValueError(f"{checkpoint} is a file; a checkpoint is kept in a folder")
     needed = memory.training_bytes(network, rows.x.numel(), settings.batch_size, objective.bytes_per_example)
     memory.require(needed, device, "use a smaller batch_size or width")
 
@@ -70,6 +65,7 @@ def train(
         torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay),
         generator,
         average={name: parameter.detach().clone() for name, parameter in network.named_parameters()},
+        history=history,
     )
     path = None if checkpoint is None else checkpoint / CHECKPOINT
     if path is not None and path.exists():
@@ -77,7 +73,8 @@ def train(
             raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
         state.restore(path, fingerprint)
 
-    progress = Progress("training", "steps", verbose=verbose)
+    fraction = settings.progress(state.step, state.seconds)
+    progress = Progress("training", "steps", verbose=verbose, done=state.step, fraction=fraction)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     if verbose:
         progress.say(
@@ -87,12 +84,13 @@ def train(
     try:
         reason = _run(objective, rows, frozen, settings, state, path, fingerprint, progress)
     finally:
+        progress.close()
         network.load_state_dict(state.usable())
         network.requires_grad_(False)
     if reason == "interrupted":
         place = f"; go on with resume=True from {path}" if path is not None and path.exists() else ""
         progress.say(f"interrupted after {state.step:,} steps; the model is usable as it is{place}")
-    return Outcome(state.history, reason)
+    return reason
 
 
 def _run(
@@ -115,14 +113,7 @@ def _run(
             due = state.step % settings.evaluate_every == 0 or state.step == settings.max_steps
             if not due and len(sums) % CHECK_EVERY:
                 continue
-            mean = float(torch.stack(sums).mean())
-            if not math.isfinite(mean):
-                state.average = good
-                raise TrainingDiverged(
-                    f"the loss became {mean} near step {state.step}: try a smaller learning_rate (it is "
-                    f"{settings.learning_rate:g}), or loss='cross_entropy', which cannot overflow; the model keeps the "
-                    "weights of the last good evaluation"
-                )
+            mean = _mean(sums, state, good, settings)
             fraction = settings.progress(state.step, state.seconds)
             progress.update(state.step, fraction, f"loss {mean:.4f}", *_validation_fact(state))
             if not due:
@@ -134,12 +125,27 @@ def _run(
             if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
                 state.save(path, fingerprint)
                 wrote, cost = time.monotonic(), time.monotonic() - now
-        if sums and reason == "time":  # the clock does not stop at an evaluation; what was learnt since the last one counts
-            _evaluate(objective, frozen, state, float(torch.stack(sums).mean()), settings)
+        # The clock does not stop at an evaluation; what was learnt since the last one counts.
+        if sums and reason == "time":
+            _evaluate(objective, frozen, state, _mean(sums, state, good, settings), settings)
         if path is not None and reason != "interrupted":
             state.save(path, fingerprint)
     progress.update(state.step, settings.progress(state.step, state.seconds), *_validation_fact(state), last=True)
     return reason
+
+
+def _mean(sums: list[Tensor], state: TrainingState, good: Weights, settings: Settings) -> float:
+    """Mean loss since the last evaluation; where it, or a weight, is no longer a finite number, go back and give up."""
+    mean = float(torch.stack(sums).mean())
+    weights_are_finite = bool(torch.stack([weight.isfinite().all() for weight in state.average.values()]).all())
+    if math.isfinite(mean) and weights_are_finite:
+        return mean
+    state.average = good
+    what = "the weights became infinite" if math.isfinite(mean) else f"the loss became {mean}"
+    raise TrainingDiverged(
+        f"{what} near step {state.step}: try a smaller learning_rate (it is {settings.learning_rate:g}), or "
+        "loss='cross_entropy', which cannot overflow; the model keeps its last good weights"
+    )
 
 
 def _finished(settings: Settings, state: TrainingState, interrupts: Interrupts) -> str | None:
@@ -165,10 +171,9 @@ def _evaluate(objective: Objective, frozen: Any, state: TrainingState, loss: flo
 
 
 def _score(objective: Objective, weights: Weights, frozen: Any, batch_size: int) -> float:
-    network = partial(functional_call, objective.network, weights)
-
     def averaged(*inputs: Any) -> Tensor:
-        return network(inputs)
+        output: Tensor = functional_call(objective.network, weights, inputs)
+        return output
 
     with torch.no_grad():
         examples = len(next(part for part in frozen if part is not None))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -22,20 +26,17 @@ class Settings:
     def __post_init__(self) -> None:
         if self.max_steps is None and self.max_seconds is None:
             raise ValueError("training needs max_steps or max_seconds")
-        positive = ("batch_size", "learning_rate", "clip_norm", "patience", "max_steps", "max_seconds")
-        for name in positive:
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, got {value}")
         for name in ("batch_size", "patience", "max_steps"):
             value = getattr(self, name)
-            if value is not None and value != int(value):
-                raise ValueError(f"{name} must be a whole number, got {value}")
-        if not self.weight_decay >= 0:
-            raise ValueError(f"weight_decay must not be negative, got {self.weight_decay}")
+            if value is not None or name != "max_steps":
+                object.__setattr__(self, name, positive_whole(name, value))
+        if self.max_seconds is not None:
+            self._require("max_seconds", "a positive number", lambda value: 0 < value < math.inf)
+        self._require("learning_rate", "a positive number", lambda value: 0 < value < math.inf)
+        self._require("clip_norm", "positive", lambda value: value > 0)  # infinity means: do not clip
+        self._require("weight_decay", "a number, not negative", lambda value: 0 <= value < math.inf)
         for name in ("warmup", "average_decay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)}")
+            self._require(name, "in [0, 1)", lambda value: 0 <= value < 1)
 
     @property
     def evaluate_every(self) -> int:
@@ -47,3 +48,20 @@ class Settings:
         by_steps = step / self.max_steps if self.max_steps else 0.0
         by_time = seconds / self.max_seconds if self.max_seconds else 0.0
         return min(1.0, max(by_steps, by_time))
+
+    def _require(self, name: str, what: str, test: Callable[[float], bool]) -> None:
+        value = getattr(self, name)
+        if not is_number(value) or not test(value):
+            raise ValueError(f"{name} must be {what}, got {value!r}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, of Python's or numpy's; True and False are not meant as one."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def positive_whole(name: str, value: Any) -> int:
+    """Insist on a positive whole number; 8.0 is one."""
+    if is_number(value) and math.isfinite(value) and value == int(value) and value > 0:
+        return int(value)
+    raise ValueError(f"{name} must be a positive whole number, got {value!r}")

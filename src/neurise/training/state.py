@@ -6,6 +6,7 @@ happened, bit for bit on a CPU.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
 
@@ -62,16 +63,20 @@ class TrainingState:
             "history": self.history,
         }
         contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        write_atomically(path, lambda place: save_file(contiguous, place, metadata={"state": json.dumps(facts)}))
+        state = json.dumps(facts)
+        metadata = {"state": state, "checksum": _checksum(state, contiguous)}
+        write_atomically(path, lambda place: save_file(contiguous, place, metadata=metadata))
 
     def restore(self, path: Path, fingerprint: Mapping[str, Any]) -> None:
         """Take everything back from a file, after checking that it belongs to the same data and settings."""
         tensors = load_tensors(path)
-        try:
-            with safe_open(path, framework="pt") as file:
-                facts = json.loads((file.metadata() or {})["state"])
-        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-            raise ValueError(f"{path} is no checkpoint of neurise") from error
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+        if "state" not in metadata:
+            raise ValueError(f"{path} is no checkpoint of neurise")
+        if metadata.get("checksum") != _checksum(metadata["state"], tensors):
+            raise ValueError(f"{path} is damaged: its checksum does not match; remove it and start again")
+        facts = json.loads(metadata["state"])
         if facts["format"] != FORMAT:
             raise ValueError(f"{path} has format {facts['format']!r}, and this version of neurise reads {FORMAT}")
         differing = [key for key, value in fingerprint.items() if facts["fingerprint"].get(key) != value]
@@ -79,9 +84,10 @@ class TrainingState:
             changes = "; ".join(f"{k} was {facts['fingerprint'].get(k)!r}, is {fingerprint[k]!r}" for k in differing)
             raise ValueError(f"{path} belongs to another run ({changes}); resume with the same, or remove the file")
         self.network.load_state_dict(_under("network.", tensors))
-        self.average = {name: tensor.to(self.average[name]) for name, tensor in _under("average.", tensors).items()}
-        best = _under("best.", tensors)
-        self.best = {name: tensor.to(self.average[name]) for name, tensor in best.items()} or None
+        # A file keeps its tensors in an order of its own; the average keeps that of the network's parameters.
+        average, best = _under("average.", tensors), _under("best.", tensors)
+        self.average = {name: average[name].to(tensor) for name, tensor in self.average.items()}
+        self.best = {name: best[name].to(tensor) for name, tensor in self.average.items()} if best else None
         moments: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _under("optimizer.", tensors).items():
             index, _, entry = name.partition(".")
@@ -89,8 +95,17 @@ class TrainingState:
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         self.generator.set_state(tensors["generator"])
         self.best_score, self.stale = facts["best_score"], facts["stale"]
-        self.step, self.seconds, self.history = facts["step"], facts["seconds"], facts["history"]
+        self.step, self.seconds, self.history[:] = facts["step"], facts["seconds"], facts["history"]
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> Weights:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _checksum(state: str, tensors: Mapping[str, Tensor]) -> str:
+    """Digest everything that is restored: a flipped bit in a weight would otherwise go unseen."""
+    total = hashlib.sha256(state.encode())
+    for name, tensor in sorted(tensors.items()):
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        total.update(tensor.numpy().tobytes())
+    return total.hexdigest()

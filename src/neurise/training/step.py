@@ -13,7 +13,9 @@ from neurise.training.settings import Settings
 from neurise.training.state import TrainingState
 
 
-def gradient_step(objective: Objective, rows: Rows, state: TrainingState, settings: Settings, progress: float) -> Tensor:
+def gradient_step(
+    objective: Objective, rows: Rows, state: TrainingState, settings: Settings, progress: float
+) -> Tensor:
     """Draw a minibatch, noise it, descend, and follow with the average. Returns the mean loss, still on the device."""
     for group in state.optimizer.param_groups:
         group["lr"] = settings.learning_rate * schedule(progress, settings.warmup)

@@ -1,0 +1,15 @@
+"""Cutting work into pieces that fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+MEMORY_BUDGET = 2**28
+"""Bytes that one piece may take. A constant, so that a seed gives the same samples on every machine."""
+
+
+def batches(n: int, bytes_per_row: int, budget: int | None = None) -> Iterator[slice]:
+    """Cut n rows into slices that fit the budget."""
+    size = max(1, (budget or MEMORY_BUDGET) // bytes_per_row)
+    for start in range(0, n, size):
+        yield slice(start, min(n, start + size))

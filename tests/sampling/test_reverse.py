@@ -1,0 +1,51 @@
+import oracles
+import pytest
+import torch
+from fixtures import untrained
+
+from neurise import batching, exact
+from neurise.batching import batches
+from neurise.noise.round_robin import RoundRobin
+from neurise.sampling.reverse import reverse, sample
+from neurise.space import Space
+
+SPACE = Space(sites=3, states=4)
+
+
+@pytest.mark.parametrize("keep_prob", [0.0, 0.3, 0.9])
+def test_exact_conditionals_draw_the_data_law(keep_prob: float) -> None:
+    n, generator = 50_000, torch.Generator().manual_seed(0)
+    pmf = oracles.random_law(SPACE, seed=1)
+    noise = RoundRobin(SPACE, keep_prob, cycles=1)
+    data = SPACE.configurations()[torch.multinomial(torch.from_numpy(pmf), n, replacement=True, generator=generator)]
+    noised = noise.corrupt(data, torch.full((n,), noise.num_steps), generator=generator)
+    rows = reverse(exact.ExactConditionals(pmf, noise), noised, generator=generator)
+    shares = torch.bincount(SPACE.index(rows), minlength=SPACE.size).numpy() / n
+    assert oracles.tv(shares, pmf) <= oracles.sampled_tv_tolerance(pmf, n)
+
+
+def test_one_evaluation_a_step() -> None:
+    conditionals = untrained(SPACE, 0.3, cycles=2).conditionals
+    calls = []
+    conditionals.network.register_forward_hook(lambda *_: calls.append(1))
+    sample(conditionals, 5, generator=torch.Generator().manual_seed(0))
+    assert len(calls) == 6
+
+
+def test_the_start_is_left_alone() -> None:
+    start = SPACE.uniform(4, generator=torch.Generator().manual_seed(0))
+    kept = start.clone()
+    reverse(untrained(SPACE, 0.0).conditionals, start, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(start, kept)
+
+
+def test_batches_fit_the_budget_and_cover_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [(b.start, b.stop) for b in batches(10, bytes_per_row=3, budget=12)] == [(0, 4), (4, 8), (8, 10)]
+    assert [(b.start, b.stop) for b in batches(2, bytes_per_row=100, budget=12)] == [(0, 1), (1, 2)]
+    conditionals = untrained(SPACE, 0.3).conditionals
+    sizes: list[int] = []
+    conditionals.network.register_forward_hook(lambda _, inputs, __: sizes.append(len(inputs[2])))
+    monkeypatch.setattr(batching, "MEMORY_BUDGET", 7 * conditionals.bytes_per_row)
+    rows = sample(conditionals, 20, generator=torch.Generator().manual_seed(0))
+    assert rows.shape == (20, 3)
+    assert max(sizes) == 7

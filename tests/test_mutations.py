@@ -1,0 +1,61 @@
+"""Do the tests notice the classic slips? Each is made in a copy of the code, and the tests must fail there.
+
+The slips: states and sites swapped, a time index off by one, ε as its opposite, a lost factor, a site that is not hidden.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src"
+
+NOISE, EXACT, LIKELIHOOD = "noise/round_robin.py", "exact.py", "likelihood.py"
+MUTATIONS = {
+    "kernel: 1/q for 1/p": (NOISE, "(1 - keep) / self.space.states)", "(1 - keep) / self.space.sites)", "noise"),
+    "push: 1/q for 1/p": (NOISE, "(1 - self.keep_prob) / self.space.states", "(1 - self.keep_prob) / self.space.sites", "noise"),
+    "site: t mod p for t mod q": (NOISE, "return t % self.space.sites", "return t % self.space.states", "noise"),
+    "site: one step late": (NOISE, "return t % self.space.sites", "return (t + 1) % self.space.sites", "noise"),
+    "visits: one step late": (NOISE, "self.space.sites - 1 - sites)", "self.space.sites - sites)", "noise"),
+    "corrupt: ε is the probability to redraw": (NOISE, "torch.pow(self.keep_prob, self", "torch.pow(1 - self.keep_prob, self", "noise"),
+    "kernel: ε is the probability to redraw": (NOISE, "torch.tensor(self.keep_prob,", "torch.tensor(1 - self.keep_prob,", "noise"),
+    "reverse: the present token is ignored": (NOISE, "self.log_kernel(x_u, once)", "0 * self.log_kernel(x_u, once)", "noise"),
+    "noised: ε is the probability to redraw": (EXACT, "keep = noise.keep_prob**visits", "keep = (1 - noise.keep_prob)**visits", "noise"),
+    "law: steps in the wrong order": (EXACT, "for t in reversed(range(conditionals.noise.num_steps)):", "for t in range(conditionals.noise.num_steps):", "test_exact.py"),
+    "law: last site most significant": ("space.py", "for site in reversed(range(self.sites)):", "for site in range(self.sites):", "test_space.py"),
+    "distance: without the half": ("laws.py", "return 0.5 * ", "return 1.0 * ", "test_exact.py"),
+    "sampling: one step short": ("sampling/reverse.py", "for t in reversed(range(noise.num_steps)):", "for t in reversed(range(1, noise.num_steps)):", "sampling/test_reverse.py"),
+    "sampling: site of the next step": ("sampling/reverse.py", "u = t % noise.space.sites", "u = (t + 1) % noise.space.sites", "sampling/test_reverse.py"),
+    "likelihood: one site short": (LIKELIHOOD, "_blocks(len(x), sites, conditionals)", "_blocks(len(x), sites - 1, conditionals)", "test_likelihood.py"),
+    "elbo: X_t for X_{t+1}": (LIKELIHOOD, "after = (t + 1)", "after = t", "test_likelihood.py"),
+    "elbo: the start is free": (LIKELIHOOD, " - noise.start_divergence()", "", "test_likelihood.py"),
+    "screening: centred by the sum": ("losses.py", "energy = logits - logits.mean(dim=-1, keepdim=True)", "energy = logits - logits.sum(dim=-1, keepdim=True)", "test_losses.py"),
+    "screening: sign of the energy": ("losses.py", "return torch.exp(-_pick(energy, x_u))", "return torch.exp(_pick(energy, x_u))", "test_losses.py"),
+    "weight: gradient not stopped": ("losses.py", "log_weight.detach()", "log_weight", "test_losses.py"),
+    "network: sees the site it is asked for": ("networks/_inputs.py", "~(hidden | (sites == u[..., None]))", "~(hidden | ((sites == u[..., None]) & False))", "networks"),
+    "conditionals: erased sites are seen": ("conditionals.py", "return erased if self.hide_noised", "return erased & False if self.hide_noised", "test_likelihood.py"),
+    "clamped: without weights": ("sampling/clamped.py", "log_weight = log_weight + factor", "log_weight = log_weight + 0 * factor", "sampling/test_clamped.py"),
+    "clamped: noise starts for free": ("sampling/clamped.py", "torch.where(holds, price, 0.0)", "torch.where(holds, 0 * price, 0.0)", "sampling/test_clamped.py"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slip", MUTATIONS)
+def test_slip_is_noticed(slip: str, tmp_path: Path) -> None:
+    file, right, wrong, tests = MUTATIONS[slip]
+    shutil.copytree(SOURCE, tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    path = tmp_path / "src" / "neurise" / file
+    text = path.read_text(encoding="utf-8")
+    assert text.count(right) == 1, f"the line to change is not there once: {right}"
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", str(TESTS / tests)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=TESTS.parent, check=False)
+    assert run.returncode == 1, f"no test failed:\n{run.stdout[-2000:]}\n{run.stderr[-2000:]}"
+    assert "FAILED" in run.stdout

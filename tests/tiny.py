@@ -1,0 +1,38 @@
+"""Small models and data that train in a blink, shared by the tests of training, files and models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from neurise import discovery
+from neurise.models.base import Model
+
+SMALL = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64}
+"""What makes a model fast, for those parameters that a model has."""
+
+
+def spins(n: int = 60, sites: int = 3, seed: int = 0) -> np.ndarray:
+    """Rows of ±1 in which the second site follows the first nine times in ten."""
+    rng = np.random.default_rng(seed)
+    x = rng.choice([-1, 1], size=(n, sites))
+    if sites > 1:
+        x[:, 1] = np.where(rng.random(n) < 0.9, x[:, 0], -x[:, 0])
+    return x
+
+
+def model(name: str = "neurise", **params: Any) -> Model:
+    """Make an untrained small model by its name; parameters for speed are left out where a model has none such."""
+    kind = discovery.find("neurise.models", name)
+    return kind(**{key: value for key, value in SMALL.items() if key in kind.parameters()} | params)
+
+
+def weights(fitted: Model) -> dict[str, np.ndarray]:
+    return {name: tensor.numpy(force=True) for name, tensor in fitted.objective_.network.state_dict().items()}
+
+
+def same_weights(first: Model, second: Model) -> bool:
+    """Whether two fitted models are equal bit for bit."""
+    ours, theirs = weights(first), weights(second)
+    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)

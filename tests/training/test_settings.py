@@ -1,0 +1,90 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neurise.training.settings import Settings, positive_whole
+from neurise.training.step import schedule
+
+GOOD: dict[str, Any] = {
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "warmup": 0.1,
+    "clip_norm": 1.0,
+    "average_decay": 0.99,
+    "patience": 5,
+    "max_steps": 1000,
+    "max_seconds": None,
+}
+BAD: dict[str, list[Any]] = {
+    "batch_size": [0, -1, 2.5, math.nan, math.inf, None, "64", True],
+    "learning_rate": [0, -1e-3, math.nan, math.inf, None, "fast", True],
+    "weight_decay": [-1e-9, math.nan, math.inf, None],
+    "warmup": [-0.1, 1, 1.5, math.nan, None],
+    "clip_norm": [0, -1, math.nan, None],
+    "average_decay": [-0.1, 1, math.nan, None],
+    "patience": [0, -1, 1.5, math.inf, None],
+    "max_steps": [0, -1, 1.5, math.nan, math.inf, "many", False],
+    "max_seconds": [0, -1, math.nan, math.inf, "long"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+def test_an_impossible_setting_is_named_with_its_value(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"{name} must be .*got {value!r}"):
+        Settings(**GOOD | {name: value})
+
+
+def test_a_run_needs_an_end() -> None:
+    with pytest.raises(ValueError, match="max_steps or max_seconds"):
+        Settings(**GOOD | {"max_steps": None, "max_seconds": None})
+
+
+@pytest.mark.parametrize("value", [8.0, np.int64(8), np.float32(8)])
+def test_whole_numbers_of_any_type_become_ints(value: Any) -> None:
+    settings = Settings(**GOOD | {"batch_size": value, "patience": value, "max_steps": value})
+    for name in ("batch_size", "patience", "max_steps"):
+        assert getattr(settings, name) == 8
+        assert type(getattr(settings, name)) is int
+    assert type(positive_whole("n", value)) is int
+
+
+def test_gradients_may_be_left_unclipped() -> None:
+    assert Settings(**GOOD | {"clip_norm": math.inf}).clip_norm == math.inf
+
+
+@pytest.mark.parametrize(("steps", "every"), [(1, 10), (500, 10), (1000, 20), (100_000, 200), (None, 200)])
+def test_evaluations_are_a_fiftieth_of_the_run_apart_within_reason(steps: int | None, every: int) -> None:
+    assert Settings(**GOOD | {"max_steps": steps, "max_seconds": 1.0}).evaluate_every == every
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds", "expected"), [(1000, None, 0.25), (None, 60.0, 0.5), (1000, 60.0, 0.5), (1000, 3000.0, 0.25)]
+)
+def test_progress_is_whichever_is_further(steps: int | None, seconds: float | None, expected: float) -> None:
+    settings = Settings(**GOOD | {"max_steps": steps, "max_seconds": seconds})
+    assert settings.progress(250, 30.0) == expected
+    assert settings.progress(10**9, 10.0**9) == 1.0
+    assert settings.progress(0, 0.0) == 0.0
+
+
+def test_the_learning_rate_rises_straight_and_falls_as_half_a_cosine() -> None:
+    assert schedule(0.0, 0.2) == 0
+    assert schedule(0.05, 0.2) == pytest.approx(0.25)
+    assert schedule(0.2, 0.2) == 1
+    assert schedule(0.6, 0.2) == pytest.approx(0.5)  # half-way down
+    assert schedule(0.4, 0.2) == pytest.approx(0.5 * (1 + math.cos(math.pi / 4)))
+    assert schedule(1.0, 0.2) == pytest.approx(0, abs=1e-15)
+    assert schedule(0.0, 0.0) == 1
+
+
+@pytest.mark.parametrize("warmup", [0.0, 0.05, 0.9])
+def test_the_learning_rate_has_one_peak(warmup: float) -> None:
+    values = [schedule(i / 1000, warmup) for i in range(1001)]
+    peak = values.index(max(values))
+    assert values[: peak + 1] == sorted(values[: peak + 1])
+    assert values[peak:] == sorted(values[peak:], reverse=True)
+    assert all(0 <= value <= 1 for value in values)
+    assert peak == round(1000 * warmup)
