@@ -102,7 +102,9 @@ def test_numbers_of_another_type_are_the_same_symbols() -> None:
 
 
 def test_letters_and_bytes_are_the_same_symbols() -> None:
-    assert Alphabet.of(np.array([[b"A", b"C"]])).encode([["C", "A"]]).tolist() == [[1, 0]]
+    alphabet = Alphabet.of(np.array([[b"A", b"\xe9"]]))
+    assert alphabet.codes == (65, 233)
+    assert alphabet.encode([["é", "A"]]).tolist() == [[1, 0]]
 
 
 def test_a_named_alphabet_may_have_symbols_that_the_data_lacks() -> None:

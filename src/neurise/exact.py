@@ -133,7 +133,7 @@ class ExactConditionals:
         """Look the true conditional up, (..., states)."""
         space = self.noise.space
         place = space.index(x)
-        leading = torch.broadcast_tensors(t, u, place)[0].shape
+        leading = (t + u + place).shape
         index = place.expand(leading)
         result = torch.empty((*leading, space.states), dtype=torch.float64)
         steps, places = t.expand(leading), u.expand(leading)

@@ -31,7 +31,8 @@ class Space:
     @property
     def size(self) -> int:
         """How many configurations there are, p^q."""
-        return int(self.states) ** int(self.sites)
+        size: int = self.states**self.sites
+        return size
 
     def require_enumerable(self, limit: int = 2**28) -> None:
         """Refuse what needs one number for every configuration when there are too many of them."""

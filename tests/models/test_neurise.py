@@ -98,9 +98,9 @@ def test_a_step_that_does_not_noise_the_site_is_refused(site: int, step: int) ->
         fitted(cycles=2).conditional(ALL, site, step=step)
 
 
-@pytest.mark.parametrize("site", [-1, 3, 100])
+@pytest.mark.parametrize("site", [-1, 3, 100, 1.5])
 def test_a_site_that_is_not_there_is_refused(site: int) -> None:
-    with pytest.raises(ValueError, match=f"site must be between 0 and 2, got {site}"):
+    with pytest.raises(ValueError, match=f"site must be a whole number from 0 to 2, got {site}"):
         fitted().conditional(ALL, site)
 
 

@@ -81,7 +81,8 @@ def test_impossible_weights_are_refused(weights: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "order", [[0, 1], [0, 1, 1], [0, 1, 3], [-1, 0, 1], [0.9, 1.2, 2.0], ["0", "1", "2"], 3, [[0, 1, 2]]]
+    "order",
+    [[0, 1], [0, 1, 1], [0, 1, 3], [-1, 0, 1], [0.9, 1.2, 2.0], [0.0, 1.0, 2.0], ["0", "1", "2"], 3, [[0, 1, 2]]],
 )
 def test_an_order_that_is_no_permutation_is_refused(order: Any) -> None:
     with pytest.raises(ValueError, match="each of the sites 0 … 2 once, got"):

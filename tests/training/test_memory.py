@@ -3,6 +3,7 @@ import tiny
 import torch
 from torch import nn
 
+from neurise import NeurISE
 from neurise.training import memory
 
 
@@ -42,3 +43,8 @@ def test_training_that_cannot_fit_does_not_start() -> None:
     with pytest.raises(MemoryError, match="smaller batch_size"):
         model.fit(tiny.spins())
     assert not hasattr(model, "objective_")
+
+
+def test_a_network_that_is_far_too_large_is_refused_before_it_is_made() -> None:
+    with pytest.raises(MemoryError, match="smaller batch_size or width"):
+        NeurISE(width=10**7).fit([[0, 1], [1, 0]])

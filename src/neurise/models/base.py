@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -15,21 +15,17 @@ from torch import Generator, Tensor
 from neurise import devices
 from neurise._version import __version__
 from neurise.alphabet import Symbols
+from neurise.models._elbo import Elbo, bound
 from neurise.models._estimator import Estimator, plain
 from neurise.models._schema import Schema, learn_schema
 from neurise.persistence import save_folder
 from neurise.space import Space
+from neurise.training import memory
 from neurise.training.batches import Rows, digest, split
 from neurise.training.loop import TrainingDiverged, train
+from neurise.training.memory import training_bytes
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings, is_number, positive_whole
-
-
-class Elbo(NamedTuple):
-    """A lower bound on each row's log-likelihood, in nats, and the standard error of its Monte Carlo estimate."""
-
-    value: np.ndarray  # (N,)
-    standard_error: np.ndarray  # (N,)
 
 
 class Model(Estimator, ABC):
@@ -42,7 +38,7 @@ class Model(Estimator, ABC):
     - ``__init__``: keyword-only, stores each argument under its own name and does nothing else. Every model takes
       ``alphabet``, ``order`` and the arguments that :meth:`settings` and the validation split read.
     - ``_build()``: check the arguments and make the :class:`Objective` whose network is to be learnt, for
-      ``self.schema_``.
+      ``self.schema_``. The network has a ``reset(generator)`` that gives every one of its weights a value.
     - ``_draw(n, y, clamp, generator)``: tokens (n, sites), from the learnt network.
 
     A model with a likelihood adds ``_log_prob`` or ``_elbo``. What is learnt ends in an underscore. Inside a model,
@@ -115,9 +111,12 @@ class Model(Estimator, ABC):
         self.schema_, self.device_, self.history_, self.stopped_ = schema, place, [], "constant"
         try:
             self.objective_ = self._built()
+            network = self.objective_.network
+            needed = training_bytes(network, rows.x.numel(), settings.batch_size, self.objective_.bytes_per_example)
+            memory.require(needed, place, "use a smaller batch_size or width")
             # Weights are drawn on the CPU, so that a seed means the same start on every device.
-            self.objective_.network.reset(torch.Generator().manual_seed(start))  # type: ignore[operator]
-            self.objective_.network.to(place)
+            network.to_empty(device="cpu").reset(torch.Generator().manual_seed(start))  # type: ignore[operator]
+            network.to(place)
             if bool((schema.constant < 0).any()):
                 self._train(rows, held, settings, start, checkpoint, resume, verbose)
         except Exception as error:
@@ -211,29 +210,12 @@ class Model(Estimator, ABC):
         return total
 
     def elbo(self, X: Symbols, y: Any = None, *, seed: int | None = None, draws: int = 4) -> Elbo:
-        r"""Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate.
+        """Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate over ``draws``.
 
-        Without y, a model with labels bounds the sum over them by
-        :math:`\sum_y w_y (\log \pi_y + \mathrm{elbo}_y - \log w_y)`. Any weights w give a bound; good ones are
-        estimated from draws of their own, so that the estimate stays unbiased.
+        Without y, a model with labels bounds the sum over them.
         """
         x, generator = self._fitted().encode(X), self._generator(seed)
-        if draws < 2:
-            raise ValueError(f"a standard error needs at least two draws, got draws={draws}")
-        terms = self._label_rows(y, len(x))
-
-        def bounds(label: Tensor | None) -> np.ndarray:
-            return np.stack([self._elbo(x, label, generator).numpy() for _ in range(draws)])  # (draws, N)
-
-        if len(terms) == 1:
-            values = bounds(terms[0][0])
-        else:
-            log_prior = np.log([weight for _, weight in terms])[:, None, None]
-            pilot = (log_prior + np.stack([bounds(label) for label, _ in terms])).mean(axis=1)  # (classes, N)
-            log_w = pilot - np.logaddexp.reduce(pilot, axis=0)
-            joint = log_prior + np.stack([bounds(label) for label, _ in terms])
-            values = (np.exp(log_w)[:, None] * (joint - log_w[:, None])).sum(axis=0)
-        return Elbo(values.mean(axis=0), values.std(axis=0, ddof=1) / draws**0.5)
+        return bound(lambda label: self._elbo(x, label, generator).numpy(), self._label_rows(y, len(x)), draws)
 
     def score(self, X: Symbols, y: Any = None) -> float:
         """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score."""
@@ -272,8 +254,7 @@ class Model(Estimator, ABC):
         model.schema_ = Schema.from_dict(config["schema"])
         model.history_, model.stopped_, model.device_ = config["history"], config["stopped"], device
         model.objective_ = model._built()
-        model.objective_.network.load_state_dict(dict(tensors))
-        model.objective_.network.to(device).requires_grad_(False)
+        model.objective_.network.to_empty(device=device).requires_grad_(False).load_state_dict(dict(tensors))
         return model
 
     # --- helpers ---------------------------------------------------------------------------------------------------
@@ -295,7 +276,9 @@ class Model(Estimator, ABC):
         return [(label.expand(n), weight) for label, weight in self.label_terms(None) if label is not None]
 
     def _built(self) -> Objective:
-        with torch.random.fork_rng(devices=[]):  # torch's modules draw weights, which nobody uses, from global numbers
+        with torch.device(
+            "meta"
+        ):  # shapes alone: how large the network is should be known before memory is taken for it
             return self._build()
 
     def _generator(self, seed: int | None) -> Generator:

@@ -159,13 +159,18 @@ class NeurISE(Model):
         t = 0 is not that, unless u is 0: round-robin training visits site u only at t = u mod q.)
         """
         schema = self._fitted()
-        if not 0 <= site < schema.space.sites:
-            raise ValueError(f"site must be between 0 and {schema.space.sites - 1}, got {site}")
+        if site not in range(schema.space.sites):
+            raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
         x, place = schema.encode(X), schema.order.index(site)
         if step is None:
+            if not is_autoregressive(self.conditionals):
+                raise NotImplementedError(
+                    "the clean conditional needs the exact likelihood of hard noise with hide_noised=True; "
+                    f"step={place} gives the learnt conditional of the law noised by {place} steps"
+                )
             return self._clean_conditional(x, place, y)
         noise = self.conditionals.noise
-        if not 0 <= step < noise.num_steps or step % schema.space.sites != place:
+        if step not in range(place, noise.num_steps, schema.space.sites):
             raise ValueError(
                 f"step {step} does not noise site {site}: its steps are {place}, {place} + {schema.space.sites}, … "
                 f"below {noise.num_steps}"

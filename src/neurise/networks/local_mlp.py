@@ -24,17 +24,21 @@ class LocalMLP(nn.Module):
         self.space, self.num_steps, self.classes = space, num_steps, classes
         inputs = [space.sites * space.states + classes] + [width] * (depth - 1)
         self.weights = nn.ParameterList([nn.Parameter(torch.empty(num_steps, size, width)) for size in inputs])
-        self.biases = nn.ParameterList([nn.Parameter(torch.zeros(num_steps, 1, width)) for _ in inputs])
-        self.scales = nn.ParameterList([nn.Parameter(torch.ones(num_steps, 1, width)) for _ in inputs])
-        self.shifts = nn.ParameterList([nn.Parameter(torch.zeros(num_steps, 1, width)) for _ in inputs])
-        self.output = nn.Parameter(torch.zeros(num_steps, width, space.states))
-        self.output_bias = nn.Parameter(torch.zeros(num_steps, 1, space.states))
+        self.biases = nn.ParameterList([nn.Parameter(torch.empty(num_steps, 1, width)) for _ in inputs])
+        self.scales = nn.ParameterList([nn.Parameter(torch.empty(num_steps, 1, width)) for _ in inputs])
+        self.shifts = nn.ParameterList([nn.Parameter(torch.empty(num_steps, 1, width)) for _ in inputs])
+        self.output = nn.Parameter(torch.empty(num_steps, width, space.states))
+        self.output_bias = nn.Parameter(torch.empty(num_steps, 1, space.states))
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights; the output starts at zero, so that every conditional starts uniform."""
         for layer, weight in enumerate(self.weights):
             fan_in = self.space.sites if layer == 0 else weight.shape[1]
             nn.init.normal_(weight, std=fan_in**-0.5, generator=generator)
+        for scale in self.scales:
+            nn.init.ones_(scale)
+        for zero in (*self.biases, *self.shifts, self.output, self.output_bias):
+            nn.init.zeros_(zero)
 
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits of step t's own network, (..., states)."""

@@ -29,7 +29,7 @@ class SiteMLP(nn.Module):
         self.site = nn.Parameter(torch.empty(space.sites, width))
         self.time = nn.Parameter(torch.empty(width))
         self.label = nn.Parameter(torch.empty(classes, width))
-        self.bias = nn.Parameter(torch.zeros(width))
+        self.bias = nn.Parameter(torch.empty(width))
         blocks: list[nn.Module] = [nn.LayerNorm(width), nn.SiLU()]
         for _ in range(depth - 1):
             blocks += [nn.Linear(width, width), nn.LayerNorm(width), nn.SiLU()]
@@ -45,9 +45,11 @@ class SiteMLP(nn.Module):
             if isinstance(layer, nn.Linear):
                 nn.init.kaiming_uniform_(layer.weight, a=5**0.5, generator=generator)
                 nn.init.zeros_(layer.bias)
+            elif isinstance(layer, nn.LayerNorm):
+                layer.reset_parameters()
         # Every conditional starts uniform, where the screening loss is 1 and its gradient is tame.
-        nn.init.zeros_(self.output.weight)
-        nn.init.zeros_(self.output.bias)
+        for zero in (self.bias, self.output.weight, self.output.bias):
+            nn.init.zeros_(zero)
 
     def context(self, t: Tensor, u: Tensor, y: Tensor | None) -> Tensor:
         """Compute the part of the first layer that does not depend on x, (..., width)."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -25,7 +25,8 @@ class RoundRobin:
     cycles: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.keep_prob, numbers.Real) or not 0 <= self.keep_prob < 1:  # a NaN fails this too
+        number = isinstance(self.keep_prob, int | float | np.floating)
+        if not number or not 0 <= self.keep_prob < 1:  # a NaN fails this too
             never = "; at 1 no site would ever be noised, so there is nothing to reverse" if self.keep_prob == 1 else ""
             raise ValueError(f"keep_prob must be in [0, 1), got {self.keep_prob!r}{never}")
         if int(self.cycles) != self.cycles or self.cycles < 1:

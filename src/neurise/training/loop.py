@@ -56,9 +56,6 @@ def train(
     device = rows.x.device
     if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
         raise ValueError(f"{checkpoint} is a file; a checkpoint is kept in a folder")
-    needed = memory.training_bytes(network, rows.x.numel(), settings.batch_size, objective.bytes_per_example)
-    memory.require(needed, device, "use a smaller batch_size or width")
-
     frozen = None if validation is None else _frozen(objective, validation, generator)
     state = TrainingState(
         network,
@@ -75,8 +72,9 @@ def train(
 
     fraction = settings.progress(state.step, state.seconds)
     progress = Progress("training", "steps", verbose=verbose, done=state.step, fraction=fraction)
-    parameters = sum(parameter.numel() for parameter in network.parameters())
     if verbose:
+        parameters = sum(parameter.numel() for parameter in network.parameters())
+        needed = memory.training_bytes(network, rows.x.numel(), settings.batch_size, objective.bytes_per_example)
         progress.say(
             f"{parameters:,} parameters, {len(rows):,} rows, {0 if validation is None else len(validation):,} held back, "
             f"about {memory.readable(needed)} of memory on {device}"
