@@ -1,0 +1,145 @@
+"""Reads and problems from whatever they come in: dimod's objects and JSON, LANL's JSON, ``.npz`` files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neurise.datasets._bqpjson import problem_of_bqpjson, reads_of_bqpjson, reads_of_dwisc
+from neurise.datasets._extras import need
+from neurise.datasets._problem import Labels, Problem, few, problem_of_terms
+from neurise.datasets._reads import Reads, as_counts, as_spins
+from neurise.datasets._reads_npz import reads_of_npz
+
+SAMPLESET = ("record", "variables", "vartype", "info")
+MODEL = ("linear", "quadratic", "offset", "vartype", "change_vartype")
+"""By these one knows dimod's objects without importing dimod."""
+
+
+def read(source: Any) -> Reads:
+    """Read from a dimod SampleSet, from parsed JSON, or from a ``.json`` or ``.npz`` file."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder; a .npz or .json file is needed")
+        if not path.exists():
+            raise FileNotFoundError(f"there is no file {path}")
+        if path.suffix.lower() == ".npz":
+            return reads_of_npz(path)
+        if path.suffix.lower() == ".json":
+            return _reads_of_json(read_json(path), str(path))
+        raise ValueError(f"{path}: the ending {path.suffix!r} is not known; reads are in .npz or .json files")
+    if all(hasattr(source, name) for name in SAMPLESET):
+        return _reads_of_sampleset(source, "the SampleSet")
+    if isinstance(source, Mapping):
+        return _reads_of_json(source, "the JSON")
+    raise ValueError(
+        f"reads cannot be taken from an object of type {type(source).__name__}; give a dimod SampleSet, its JSON, or the "
+        "name of a .npz or .json file"
+    )
+
+
+def as_problem(given: Any, labels: Labels) -> Problem:
+    """Make a problem of a dimod model, a pair (h, J), bqpjson, the JSON of a dimod model, or a file of one of these."""
+    if isinstance(given, str | Path):
+        return _problem_of_json(read_json(Path(given)), labels, str(given))
+    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, Mapping) for part in given):
+        return problem_of_terms(*given, 0.0, labels, "problem")
+    if isinstance(given, Mapping):
+        return _problem_of_json(given, labels, "problem")
+    if all(hasattr(given, name) for name in MODEL):
+        return _problem_of_model(given, labels, "problem")
+    raise ValueError(
+        f"problem is of type {type(given).__name__}; give a dimod BinaryQuadraticModel, a pair (h, J) of dictionaries, or "
+        "bqpjson"
+    )
+
+
+def variables_of(given: Any) -> Labels:
+    """List the variables of a problem, before there are reads that would name them."""
+    if isinstance(given, str | Path):
+        given = read_json(Path(given))
+    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, Mapping) for part in given):
+        h, J = given
+        return tuple(dict.fromkeys([*h, *(end for key in J if isinstance(key, tuple) for end in key)]))
+    if isinstance(given, Mapping) and isinstance(given.get("variable_ids"), list):
+        return tuple(given["variable_ids"])
+    if isinstance(given, Mapping) and isinstance(given.get("variable_labels"), list):
+        return tuple(need("dimod", "dwave").BinaryQuadraticModel.from_serializable(given).variables)
+    if all(hasattr(given, name) for name in MODEL):
+        return tuple(given.variables)
+    raise ValueError(f"problem is of type {type(given).__name__}, and names no variables")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged, cut short or no JSON: {error}") from error
+
+
+def _reads_of_json(data: Any, where: str) -> Reads:
+    if isinstance(data, Mapping):
+        if data.get("type") == "SampleSet":
+            dimod = need("dimod", "dwave")
+            try:
+                sampleset = dimod.SampleSet.from_serializable(data)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise ValueError(f"{where} is a damaged SampleSet ({error!r})") from error
+            return _reads_of_sampleset(sampleset, where)
+        solutions = data.get("solutions")
+        first = solutions[0] if isinstance(solutions, list) and solutions else None
+        if isinstance(first, Mapping) and "assignment" in first:
+            return reads_of_bqpjson(data, where)
+        if isinstance(first, Mapping) and "solution" in first:
+            return reads_of_dwisc(data, where)
+        if "quadratic_terms" in data or data.get("type") == "BinaryQuadraticModel":
+            raise ValueError(
+                f"{where} is a problem without reads; sample it with dwave(problem=…), or give the reads too"
+            )
+    keys = f"an object with {few(list(data))}" if isinstance(data, Mapping) else f"a {type(data).__name__}"
+    raise ValueError(
+        f"{where} is JSON of another kind ({keys}); known are the to_serializable() of a dimod SampleSet, the output of "
+        "dwisc, and bqpjson with solutions"
+    )
+
+
+def _reads_of_sampleset(sampleset: Any, where: str) -> Reads:
+    vartype = sampleset.vartype.name
+    if vartype not in ("SPIN", "BINARY"):
+        raise ValueError(f"{where} has variables of the type {vartype}; SPIN and BINARY are supported")
+    record, labels = sampleset.record, tuple(sampleset.variables)
+    vectors = {name: np.asarray(record[name]) for name in record.dtype.names}
+    spins = as_spins(vectors.pop("sample"), where, labels, bits=vartype == "BINARY")
+    counts = as_counts(vectors.pop("num_occurrences"), len(spins), f"{where}: num_occurrences")
+    rows = {"energies": vectors.pop("energy"), **vectors}
+    return Reads(labels, spins, counts, rows, None, {"vartype": vartype, "sampleset_info": dict(sampleset.info)})
+
+
+def _problem_of_json(data: Any, labels: Labels, where: str) -> Problem:
+    if isinstance(data, Mapping) and data.get("type") == "BinaryQuadraticModel":
+        dimod = need("dimod", "dwave")
+        try:
+            model = dimod.BinaryQuadraticModel.from_serializable(data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{where} is a damaged BinaryQuadraticModel ({error!r})") from error
+        return _problem_of_model(model, labels, where)
+    if isinstance(data, Mapping) and "linear_terms" in data and "quadratic_terms" in data:
+        return problem_of_bqpjson(data, labels, where)
+    keys = f"an object with {few(list(data))}" if isinstance(data, Mapping) else f"a {type(data).__name__}"
+    raise ValueError(
+        f"{where} is JSON of another kind ({keys}); a problem is bqpjson, with linear_terms and quadratic_terms, or the "
+        "to_serializable() of a dimod BinaryQuadraticModel"
+    )
+
+
+def _problem_of_model(model: Any, labels: Labels, where: str) -> Problem:
+    spins = model.change_vartype("SPIN", inplace=False)
+    return problem_of_terms(dict(spins.linear), dict(spins.quadratic), spins.offset, labels, where)
