@@ -237,7 +237,7 @@ def test_bound_where_there_is_no_likelihood() -> None:
     found = evaluate(Bounded(PMF), rows, samples=50)
     assert found["elbo"].value == pytest.approx(Oracle(PMF).log_prob(rows).mean() - 1)
     assert "Monte Carlo error 0.06" in found["elbo"].note  # 0.3 / √25
-    with pytest.raises(KeyError, match="log_likelihood.*there are: .*elbo"):
+    with pytest.raises(KeyError, match=r"log_likelihood.*there are: .*elbo"):
         found["log_likelihood"]
 
 
@@ -315,7 +315,7 @@ def test_tensors_are_as_good_as_arrays(fitted: NeurISE) -> None:
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        (np.zeros((4, 2), int), {}, "the model has 3 sites and the given rows has 2"),
+        (np.zeros((4, 2), int), {}, "the model has 3 sites; in the given rows there are 2"),
         (np.array([["a", "b", "c"]]), {}, "letters and numbers cannot be compared"),
         (np.zeros(3), {}, "data must be a matrix"),
         (np.array([[0, 1, 2], [0, 0, 0]]), {}, "symbol 1 at row 0, column 1"),

@@ -71,7 +71,7 @@ class Case:
         self.model_alphabet = model.schema_.alphabet
         self.data_alphabet = Alphabet.of(data.symbols[:, None], data.symbols.tolist())
         if model.space_.sites != data.space.sites:
-            raise ValueError(f"the model has {model.space_.sites} sites and {data.name} has {data.space.sites}")
+            raise ValueError(f"the model has {model.space_.sites} sites; in {data.name} there are {data.space.sites}")
         if len({np.dtype(alphabet.dtype).kind in "US" for alphabet in (self.model_alphabet, self.data_alphabet)}) > 1:
             raise ValueError(
                 f"the model's symbols are {self.model_alphabet.symbols.tolist()[:10]}, and those of {data.name} are "

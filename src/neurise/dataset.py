@@ -40,7 +40,9 @@ class Dataset:
     couplings: np.ndarray | None = None  # (couplers,)
     fields: np.ndarray | None = None  # (sites,), or (sites, states) where fields depend on the state
     shape: tuple[int, ...] | None = None  # the grid that the sites form, for pictures
-    info: Mapping[str, Any] = field(default_factory=dict)  # where it comes from: source, licence, qubit ids, diagnostics
+    info: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # where it comes from: source, licence, qubit ids, diagnostics
 
     @cached_property
     def pmf(self) -> np.ndarray | None:

@@ -23,6 +23,8 @@ from neurise.metrics.total_variation import total_variation as distance
 from neurise.models.base import Model
 from neurise.space import Space
 
+__all__ = ["MEASURES", "Case", "Evaluation", "Measure", "Measurement", "evaluate"]
+
 EXACT_LIMIT = 2**20
 """Configurations up to which the law of the model is written out without being asked for."""
 

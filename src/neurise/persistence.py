@@ -33,6 +33,8 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         write(temporary)
         _flush(temporary)
         temporary.replace(path)
+    except SafetensorError as error:  # its writer's only word for a full disk
+        raise OSError(f"cannot write {path}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

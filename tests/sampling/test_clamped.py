@@ -49,7 +49,7 @@ def test_rows_follow_the_law_given_what_is_given(process: str, values: dict[int,
 
 @pytest.mark.parametrize("process", ["hard", "soft"])
 def test_every_row_may_be_given_something_of_its_own(process: str) -> None:
-    n = 8_000
+    n = 2_000
     model = untrained(SPACE, **PROCESSES[process], scale=1.0)  # type: ignore[arg-type]
     early, late = ask({0: 1}), ask({2: 3})
     tokens, given = (torch.cat([a.expand(n, -1), b.expand(n, -1)]) for a, b in zip(early, late, strict=True))
@@ -97,7 +97,7 @@ def test_labels_that_are_not_given_are_inferred() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 4000)
     X = np.column_stack([y * 2 + rng.integers(0, 2, 4000), (y + (rng.random(4000) < 0.1)) % 2])
-    model = NeurISE(width=16, depth=1, steps=400, batch_size=256, loss="cross_entropy").fit(X, y, verbose=False)
+    model = NeurISE(width=16, depth=1, steps=150, batch_size=256, loss="cross_entropy").fit(X, y, verbose=False)
     clamp = np.ma.masked_all(2, int)
     clamp[0] = 3
     n = 4000

@@ -37,8 +37,11 @@ def _options(
     pass
 
 
-for _name, _function in discovery.bind("neurise.cli").items():
-    app.command(_name, no_args_is_help=_name != "demo")(verb(_function))
+for _name, _offered in discovery.bind("neurise.cli").items():
+    if isinstance(_offered, typer.Typer):  # a verb that has verbs of its own
+        app.add_typer(_offered, name=_name)
+    else:
+        app.command(_name, no_args_is_help=_name != "demo")(verb(_offered))
 
 
 def main() -> None:

@@ -1,8 +1,13 @@
-"""Where a verb's data comes from."""
+"""Where a verb's data comes from: a file, or a data set by its name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,12 +16,85 @@ if TYPE_CHECKING:
 
 LabelColumn = Annotated[
     str | None,
-    typer.Option(help="Where the labels are: a column of a .csv file (name, or number from 0), an array of a .npz file."),
+    typer.Option(
+        help="Where the labels are: a column of a .csv file (name, or number from 0), an array of a .npz file."
+    ),
 ]
+Rows = Annotated[
+    int, typer.Option("--rows", "-n", min=1, help="How many rows to draw, of a data set that is a law and no file.")
+]
+SOURCE = (
+    "A file of rows, or a data set by its name, with options: edwards_anderson:side=4,seed=1 (see neurise data list)."
+)
+ROWS = 10_000
+
+OPTIONS = re.compile(r"^(?P<name>.*?):(?P<options>\w+\s*=.*)$", re.DOTALL)
 
 
-def resolve(data: str, label_column: str | None = None) -> Dataset:
-    """Find a data set by what was typed: the name of a file."""
-    from neurise.datasets.files import files
+def resolve(data: str, label_column: str | None = None, *, rows: int | None = ROWS, rows_seed: int = 0) -> Dataset:
+    """Find a data set by what was typed.
 
-    return files(data, label_column=label_column)
+    It is a file if there is one, or if it ends like one; else the name of a data set. Both may carry options,
+    ``NAME:option=value,option=value``. A data set that is a law alone gets ``rows`` rows drawn from it, unless that is None.
+    """
+    name, texts = split(data)
+    return with_rows(load(name, labelled(name, texts, label_column)), rows, rows_seed)
+
+
+def labelled(name: str, texts: Mapping[str, str], label_column: str | None) -> dict[str, str]:
+    """Add the label column to the options of a file."""
+    if label_column is None:
+        return dict(texts)
+    if not is_file(name):
+        raise ValueError(f"--label-column is for files, and {name} is a data set, which knows its labels")
+    return {**texts, "label_column": label_column}
+
+
+def split(data: str) -> tuple[str, dict[str, str]]:
+    """Take the options off a name; a file whose name looks as if it had some is that file."""
+    from neurise.cli._options import settings_to_texts
+
+    found = OPTIONS.match(data)
+    if found is None or Path(data).exists():
+        return data, {}
+    # A comma ends a value only where another option follows: values may be lists.
+    return found["name"], settings_to_texts(re.split(r",(?=\s*\w+\s*=)", found["options"]))
+
+
+def is_file(name: str) -> bool:
+    """Whether a name is that of a file, be it there or not."""
+    from neurise.datasets._endings import has_ending
+
+    return Path(name).exists() or has_ending(Path(name))
+
+
+def load(name: str, texts: Mapping[str, str]) -> Dataset:
+    """Read a file or make a data set, with options as they were typed."""
+    from neurise.cli._options import typed
+
+    if is_file(name):
+        from neurise.datasets.files import files
+
+        return files(**typed(name, files, {"path": name, **texts}))
+    function = find(name)
+    made: Dataset = function(**typed(name, function, texts))
+    return made
+
+
+def find(name: str) -> Any:
+    """Find the function of a data set; near names are suggested for an unknown one."""
+    from neurise import discovery
+
+    offered = discovery.names("neurise.datasets")
+    if name not in offered:
+        close = difflib.get_close_matches(name, offered, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"data sets are: {', '.join(offered)}"
+        raise ValueError(f"there is neither a file nor a data set {name!r}; {hint}")
+    return discovery.find("neurise.datasets", name)
+
+
+def with_rows(data: Dataset, rows: int | None, seed: int) -> Dataset:
+    """Draw rows from a data set that has none and knows its law."""
+    if data.train is not None or data.draw is None or rows is None:
+        return data
+    return replace(data, train=data.sample(rows, seed=seed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,13 +13,23 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs, instead of a table.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite without asking.")]
-Device = Annotated[str | None, typer.Option(help="Where to compute: cpu, cuda, cuda:1, … [default: a GPU if there is one]")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Device = Annotated[
+    str | None, typer.Option(help="Where to compute: cpu, cuda, cuda:1, …", show_default="a GPU if there is one")
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
 
 
-def print_json(fields: Mapping[str, Any]) -> None:
-    """Print JSON that every parser reads: without NaN and infinities."""
-    typer.echo(json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False))
+def print_json(fields: Mapping[str, Any], *, indent: int | None = 2) -> None:
+    """Print JSON that every parser reads: what is infinite or not a number becomes null."""
+    typer.echo(json.dumps(_finite(fields), indent=indent, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
@@ -26,7 +37,9 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     print_table(title, ["", ""], [[name, str(value)] for name, value in facts.items()])
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> None:
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()
+) -> None:
     """Print a table; the columns of ``numbers`` are set to the right."""
     from rich import box
     from rich.console import Console
@@ -34,7 +47,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=any(columns), pad_edge=False)
     for place, name in enumerate(columns):
-        table.add_column(name, justify="right" if place in numbers else "left", overflow="fold")
+        number, last = place in numbers, place == len(columns) - 1  # what is long stands last, and is folded
+        table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=number or not last)
     for row in rows:
         table.add_row(*(cell.replace("[", r"\[") for cell in row))
     Console().print(table)
@@ -49,10 +63,15 @@ def ask_before_replacing(what: str, *, force: bool, ways_out: str = "--force ove
     """Ask whether something may be replaced; where nobody can answer, refuse."""
     if force:
         return
-    if not sys.stdin.isatty():
+    if not somebody_answers():
         raise FileExistsError(f"{what}; {ways_out}")
     if not typer.confirm(f"{what}. Overwrite it?", err=True):
         raise typer.Exit(1)
+
+
+def somebody_answers() -> bool:
+    """Whether a person sits at the other end."""
+    return sys.stdin.isatty()
 
 
 def ask_before_overwriting(path: Path, *, force: bool) -> None:
@@ -61,17 +80,3 @@ def ask_before_overwriting(path: Path, *, force: bool) -> None:
         raise ValueError(f"{path} is a folder; give the name of a file")
     if path.exists():
         ask_before_replacing(f"{path} exists", force=force)
-
-
-def checked_device(name: str | None) -> str | None:
-    """Refuse a device that this machine does not have, in words."""
-    if name is None:
-        return None
-    import torch
-
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"--device {name} cannot be used here: {reason}") from error
-    return name

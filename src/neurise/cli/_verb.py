@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ import typer
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
-EXPECTED: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError, NotImplementedError)
+EXPECTED: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError, NotImplementedError, ImportError)
 """What wrong input or a full machine leads to. Anything else is a fault of the program and shows where it happened."""
 
 EXPECTED_ELSEWHERE = (
@@ -32,7 +33,10 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def command(*args: Any, debug: bool = False, **options: Any) -> None:
         try:
-            function(*args, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = _show_warning  # type: ignore[assignment]
+                function(*args, **options)
         except KeyboardInterrupt:
             complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
@@ -64,6 +68,11 @@ def describe(error: Exception) -> str:
         return f"{place}{error.strerror}"
     text = " ".join(str(error).split())
     return text or type(error).__name__
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning without the line of code that it comes from, which says nothing to a user."""
+    typer.secho(f"warning: {' '.join(str(message).split())}", fg=typer.colors.YELLOW, err=True)
 
 
 def _is_expected(error: Exception) -> bool:

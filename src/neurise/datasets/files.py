@@ -1,10 +1,9 @@
-"""Data in files: ``.npy``, ``.npz`` and ``.csv``. Nothing is ever unpickled."""
+"""Data in files: arrays, tables, alignments, histograms and texts. Nothing is ever unpickled."""
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,137 +12,168 @@ import numpy as np
 
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
-from neurise.datasets._csv import read_csv, write_csv
+from neurise.datasets._archive import KEYS, guarded, read_npz
+from neurise.datasets._endings import ARRAYS, ENDINGS, FASTA, TABLES, ending_of, listed
 from neurise.datasets._enumeration import draw_from_law
+from neurise.datasets._fasta import read_fasta, sequence_weights
+from neurise.datasets._missing import Missing
+from neurise.datasets._open import begins_like_fasta
+from neurise.datasets._table import read_table
+from neurise.datasets._text import read_windows
+from neurise.datasets._truth import restore
+from neurise.datasets._writing import check_ending, write_dataset, write_rows
 from neurise.laws import as_law
-from neurise.persistence import write_atomically
 from neurise.space import Space
 
-ENDINGS = (".npy", ".npz", ".csv")
-
-KEYS = {
-    "train": ("X", "train", "samples"),
-    "labels": ("y", "labels"),
-    "weights": ("weights", "counts"),
-    "validation": ("validation",),
-    "validation_labels": ("validation_labels",),
-    "validation_weights": ("validation_weights",),
-    "test": ("test",),
-    "test_labels": ("test_labels",),
-    "test_weights": ("test_weights",),
-    "pmf": ("pmf",),
-    "alphabet": ("alphabet",),
-}
-"""What the arrays of an ``.npz`` file may be called; a single array of any other name holds the rows."""
+__all__ = ["ENDINGS", "KEYS", "check_ending", "files", "write_dataset", "write_rows"]
 
 BLOCK = 2**22
 """Cells that are looked at together: their symbols' codes take eight bytes each."""
 
+KINDS = ("table", "histogram", "fasta", "text")
+OF_KIND = {
+    "label_column": ("table", ".npz"),
+    "count_column": ("table",),
+    "missing": ("table", "histogram"),
+    "alphabet": ("fasta",),
+    "theta": ("fasta",),
+    "window": ("text",),
+    "stride": ("text",),
+    "join_spaces": ("text",),
+}
+"""Which files an option is for."""
+DEFAULTS: dict[str, Any] = {"missing": "error", "alphabet": "protein", "theta": 0.8, "join_spaces": False}
 
-def files(path: str | Path, *, label_column: str | int | None = None) -> Dataset:
-    """Read a data set from a file; its ending says how.
+
+def files(
+    path: str | Path,
+    *,
+    label_column: str | int | None = None,
+    count_column: str | int | None = None,
+    kind: str | None = None,
+    missing: str = "error",
+    alphabet: str = "protein",
+    theta: float | None = 0.8,
+    window: int | None = None,
+    stride: int | None = None,
+    join_spaces: bool = False,
+) -> Dataset:
+    """Read a data set from a file; its ending says how, and where that does not fit, its content or ``kind``.
 
     - ``.npy``: rows, (N, sites).
     - ``.npz``: rows as ``X``, ``train`` or ``samples`` (or the only array); besides them ``y`` or ``labels``,
       ``weights`` or ``counts``; ``test`` and ``validation``, each with its ``…_labels`` and ``…_weights``; ``pmf``, all
       p^q probabilities, first site most significant; ``alphabet``, all symbols in the order of the pmf's digits
-      (sorted where none is given).
-    - ``.csv``: whole numbers or single letters, with or without a header.
+      (sorted where none is given); and what :func:`write_dataset` writes besides: ``edges``, ``couplings``, ``fields``,
+      ``offset``, ``shape``, ``info``.
+    - ``.csv``, ``.tsv`` (``kind="table"``): whole numbers or single letters, with or without a header. A column whose name is
+      ``label`` holds the labels; ``count`` how often a row was seen; ``weight`` what it weighs. ``label_column`` and
+      ``count_column`` name others, or give their numbers from 0 (``label_column`` also names an array of a ``.npz`` file).
+      ``missing="drop"`` leaves out lines that lack a value and says in ``info["missing"]`` how many and where.
+    - ``kind="histogram"``: a table whose first column counts its rows. It is recognised without being named (a warning
+      says so) where there is no header, the first column is positive and not always 1, and the others are ±1 or 0/1.
+    - ``.fasta``, ``.fa``, ``.faa`` (``kind="fasta"``): aligned sequences of an ``alphabet``, ``"protein"``, ``"dna"`` or ``"rna"``
+      (see :func:`read_fasta` for gaps, insertions and letters that are not known). A row weighs 1 / number of rows that
+      agree with it on a share ``theta`` of the sites; ``theta=None`` leaves all weights equal.
+    - ``.txt`` (``kind="text"``): windows of ``window`` characters, ``stride`` apart (see :func:`read_windows`).
 
-    ``label_column`` says where the labels are: an array of a ``.npz`` file, or a column of a ``.csv`` file, by its name
-    or its number from 0.
+    Any text may be packed by gzip.
     """
     place = Path(path)
-    ending = _ending(place)
     if place.is_dir():
-        raise ValueError(f"{place} is a folder; a file that ends in {' or '.join(ENDINGS)} is needed")
+        raise ValueError(f"{place} is a folder; a file that ends in {', '.join(ENDINGS)} is needed")
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+    if kind is None:
+        ending_of(place)
     if not place.exists():
         raise FileNotFoundError(f"there is no file {place}")
-    if ending == ".csv":
-        rows, labels = read_csv(place, label_column)
-        found = {"train": rows} if labels is None else {"train": rows, "labels": labels}
-    elif ending == ".npz":
-        found = _read_npz(place, label_column)
+    options = {
+        "label_column": label_column,
+        "count_column": count_column,
+        "missing": missing,
+        "alphabet": alphabet,
+        "theta": theta,
+        "window": window,
+        "stride": stride,
+        "join_spaces": join_spaces,
+    }
+    what = kind or _recognised(place, window)
+    _refuse_others(place, what, options)
+    if what == ".npy":
+        found: dict[str, Any] = {"train": _read_npy(place)}
+    elif what == ".npz":
+        found = read_npz(place, label_column)
+    elif what == "fasta":
+        found = _read_fasta(place, alphabet, theta)
+    elif what == "text":
+        if window is None:
+            raise ValueError(
+                f"{place}: a text is cut into windows, and window= says of how many characters; other files end in "
+                f"{listed()}"
+            )
+        found = {"train": read_windows(place, window, stride, join_spaces=join_spaces)}
     else:
-        if label_column is not None:
-            raise ValueError(f"{place} holds rows alone; a label column needs a .npz or a .csv file")
-        found = {"train": _read_npy(place)}
+        found = _read_table(place, kind, label_column, count_column, missing)
     return _dataset(place, found)
 
 
-def write_rows(path: str | Path, rows: Any) -> None:
-    """Write rows, (N, sites), as ``.npy``, ``.npz`` (named ``X``) or ``.csv``: whole, or not at all."""
-    place, matrix = Path(path), as_matrix(rows, "rows")
-    writers: dict[str, Callable[[Path], None]] = {
-        ".npy": partial(_write_npy, rows=matrix),
-        ".npz": partial(_write_npz, rows=matrix),
-        ".csv": partial(_write_csv, rows=matrix),
-    }
-    write = writers[_ending(place)]
-    try:
-        write_atomically(place, write)
-    except OSError as error:
-        raise OSError(f"cannot write {place}: {error.strerror or error}") from error
+def _recognised(path: Path, window: int | None) -> str:
+    """Say what a file is, by its ending; a text that begins like an alignment is one, whatever it is called."""
+    ending = ending_of(path)
+    if ending in ARRAYS:
+        return ending
+    if ending in FASTA or (window is None and begins_like_fasta(path)):
+        return "fasta"
+    return "table" if ending in TABLES else "text"
 
 
-def check_ending(path: str | Path) -> None:
-    """Refuse a file name whose ending is not known, before any work is done for it."""
-    _ending(Path(path))
-
-
-def _ending(path: Path) -> str:
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise ValueError(f"{path}: the ending {path.suffix!r} is not known; there are: {', '.join(ENDINGS)}")
-    return ending
+def _refuse_others(path: Path, what: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that mean nothing for a file: whoever gave them expects something else of it."""
+    for name, value in options.items():
+        if value != DEFAULTS.get(name) and what not in OF_KIND[name]:
+            if name == "label_column":
+                raise ValueError(f"{path} holds rows alone; a label column needs a .npz or a .csv file")
+            shown = what if what in ARRAYS else f"a {what}"
+            raise ValueError(f"{path} is read as {shown}, which has no {name}; it is for {' or '.join(OF_KIND[name])}")
 
 
 def _read_npy(path: Path) -> np.ndarray:
-    array = _loaded(path)
+    with path.open("rb") as file:
+        array = guarded(path, partial(np.load, file, allow_pickle=False))
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path} is a .npz archive; give it that ending")
     return array
 
 
-def _read_npz(path: Path, label_column: str | int | None) -> dict[str, np.ndarray]:
-    known = {key: field for field, keys in KEYS.items() for key in keys}
-    archive = _loaded(path)
-    if isinstance(archive, np.ndarray):
-        raise ValueError(f"{path} is a single .npy array; give it that ending")
-    with archive:
-        if label_column is not None:
-            if label_column not in archive.files:
-                raise ValueError(f"{path} has no array {label_column!r} for the labels; it has {archive.files}")
-            known = {key: field for key, field in known.items() if field != "labels"} | {str(label_column): "labels"}
-        fields = {key: known[key] for key in archive.files if key in known}
-        others = [key for key in archive.files if key not in known]
-        if "train" not in fields.values() and len(others) == 1:
-            fields[others.pop()] = "train"
-        if others:
-            raise ValueError(f"{path} has arrays {others} that are not known; there are: {', '.join(known)}")
-        if "train" not in fields.values():
-            raise ValueError(f"{path} has no rows: an array called {' or '.join(KEYS['train'])} is needed")
-        doubled = [key for key, field in fields.items() if list(fields.values()).count(field) > 1]
-        if doubled:
-            raise ValueError(f"{path} has the same thing under several names: {', '.join(doubled)}")
-        return {field: _guarded(path, partial(archive.__getitem__, key)) for key, field in fields.items()}
+def _read_table(
+    path: Path, kind: str | None, label_column: str | int | None, count_column: str | int | None, missing: str
+) -> dict[str, Any]:
+    if missing not in ("error", "drop"):
+        raise ValueError(f"missing must be 'error' or 'drop', got {missing!r}")
+    table = read_table(
+        path,
+        label_column=label_column,
+        count_column=0 if kind == "histogram" else count_column,
+        guess=kind is None,
+        missing=Missing() if missing == "drop" else None,
+    )
+    if table.info.get("histogram"):
+        warnings.warn(
+            f"{path} is read as a histogram: its first column counts the rows (kind='histogram' says so, kind='table' not)",
+            stacklevel=4,
+        )
+    parts = {"train": table.rows, "labels": table.labels, "weights": table.weights, "info": table.info or None}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
-def _loaded(path: Path) -> Any:
-    return _guarded(path, lambda: np.load(path, allow_pickle=False))
+def _read_fasta(path: Path, alphabet: str, theta: float | None) -> dict[str, Any]:
+    rows, names, symbols = read_fasta(path, alphabet)
+    found = {"train": rows, "alphabet": symbols, "info": {"sequences": names, "theta": theta}}
+    return found if theta is None else found | {"weights": sequence_weights(rows, theta)}
 
 
-def _guarded(path: Path, read: Callable[[], Any]) -> Any:
-    """Read, and say which file it was if its bytes are not what they should be."""
-    try:
-        return read()
-    except (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        if "allow_pickle" in str(error) and "Object arrays" in str(error):
-            raise ValueError(f"{path} holds Python objects, which are never read; save an array of numbers") from error
-        raise ValueError(f"{path} is damaged, cut short or no {path.suffix} file ({error})") from error
-
-
-def _dataset(path: Path, found: Mapping[str, np.ndarray]) -> Dataset:
+def _dataset(path: Path, found: Mapping[str, Any]) -> Dataset:
     parts = {split: found[split] for split in ("train", "validation", "test") if split in found}
     for split, rows in parts.items():
         _check(path, split, rows, parts["train"], found)
@@ -159,13 +189,15 @@ def _dataset(path: Path, found: Mapping[str, np.ndarray]) -> Dataset:
                 "if the rows lack a symbol, add an array 'alphabet')"
             ) from error
         law, draw = (lambda: pmf), partial(_draw, space, alphabet.symbols, pmf)
-    described: dict[str, Any] = {key: values for key, values in found.items() if key not in ("pmf", "alphabet")}
+    others = ("pmf", "alphabet", "edges", "couplings", "fields", "offset", "shape")
+    described: dict[str, Any] = {key: values for key, values in found.items() if key not in others}
+    described |= restore(str(path), space, alphabet, found)
     return Dataset(path.name, space, alphabet.symbols, **described, law=law, draw=draw)
 
 
-def _check(path: Path, split: str, rows: np.ndarray, train: np.ndarray, found: Mapping[str, np.ndarray]) -> None:
+def _check(path: Path, split: str, rows: np.ndarray, train: np.ndarray, found: Mapping[str, Any]) -> None:
     try:
-        as_matrix(rows, split)
+        as_matrix(rows, "X" if split == "train" else split)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if rows.shape[1] != train.shape[1]:
@@ -209,18 +241,3 @@ def _draw(space: Space, symbols: np.ndarray, pmf: np.ndarray, n: int, rng: np.ra
     index = draw_from_law(pmf, n, rng)
     digits = [index // space.states ** (space.sites - 1 - site) % space.states for site in range(space.sites)]
     return np.asarray(symbols[np.stack(digits, axis=1)])
-
-
-def _write_npy(path: Path, rows: np.ndarray) -> None:
-    with path.open("wb") as file:
-        np.save(file, rows, allow_pickle=False)
-
-
-def _write_npz(path: Path, rows: np.ndarray) -> None:
-    with path.open("wb") as file:
-        np.savez(file, X=rows)
-
-
-def _write_csv(path: Path, rows: np.ndarray) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        write_csv(file, rows)

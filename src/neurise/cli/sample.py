@@ -1,0 +1,143 @@
+"""``neurise sample``: rows from a saved model."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neurise.cli._output import (
+    Device,
+    Force,
+    Json,
+    ask_before_overwriting,
+    print_facts,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neurise.models.base import Model
+
+DEFAULT = 1000
+
+
+def sample(
+    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    number: Annotated[
+        int | None,
+        typer.Option("-n", "--number", help="How many rows.", show_default="1000, or one for each line of --clamp"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file, .npy, .npz or .csv.", show_default="csv on stdout")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Class of all rows.", show_default="classes by their frequency")
+    ] = None,
+    clamp: Annotated[
+        Path | None,
+        typer.Option(
+            help="A csv file with the sites that are given and ? for the others: one line, or one for each row."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="The same seed gives the same rows.", min=0, show_default="fresh rows"),
+    ] = None,
+    device: Device = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Draw rows from a saved model."""
+    from neurise.datasets.files import check_ending, write_rows
+    from neurise.loading import load
+
+    if output is not None:
+        check_ending(output)
+        ask_before_overwriting(output, force=force)
+    fitted = load(model, device)
+    given = None if clamp is None else read_clamp(clamp, fitted)
+    if number is None:
+        number = DEFAULT if given is None or given.ndim == 1 else len(given)
+    y = None if label is None else find_label(fitted, label)
+    began = time.monotonic()
+    rows = fitted.sample(number, y, clamp=given, seed=seed)
+    seconds = time.monotonic() - began
+    if output is not None:
+        write_rows(output, rows)
+    _report(fitted, rows, output, seconds, as_json=as_json)
+
+
+def _report(model: Model, rows: Any, output: Path | None, seconds: float, *, as_json: bool) -> None:
+    import sys
+
+    from neurise.alphabet import as_matrix
+    from neurise.datasets._csv import as_cells, write_csv
+
+    matrix = as_matrix(rows)
+    facts: dict[str, Any] = {"rows": len(matrix), "sites": matrix.shape[1], "seconds": round(seconds, 3)}
+    effective = getattr(model, "effective_samples_", None)
+    if effective is not None:
+        facts["effective_samples"] = float(effective)
+    if output is None:
+        if as_json:
+            print_json({**facts, "X": as_cells(matrix).tolist()}, indent=None)
+        else:
+            write_csv(sys.stdout, matrix)
+        return
+    facts = {"file": str(output), **facts}
+    if as_json:
+        print_json(facts)
+        return
+    shown = {"written to": output, "rows": f"{len(matrix):,} of {matrix.shape[1]:,} sites", "time": f"{seconds:.2f} s"}
+    if effective is not None:
+        shown["effective samples"] = f"{effective:,.0f}"
+    print_facts("", shown)
+
+
+def find_label(model: Model, text: str) -> Any:
+    """Find the class that reads as what was typed."""
+    labels = model.schema_.labels
+    if labels is None:
+        raise ValueError(f"--label {text}: the model was fitted without labels")
+    classes = {str(label): label for label in labels.classes.tolist()}
+    if text not in classes:
+        more = ", …" if len(classes) > 20 else ""
+        raise ValueError(f"--label {text} is not among the model's labels: {', '.join(list(classes)[:20])}{more}")
+    return classes[text]
+
+
+def read_clamp(path: Path, model: Model) -> np.ma.MaskedArray[Any, Any]:
+    """Read the given sites, (sites,) or (rows, sites), with ``?`` masked."""
+    import csv
+
+    import numpy as np
+
+    from neurise.datasets._csv import as_cells
+
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    symbols = model.schema_.alphabet.symbols
+    known = dict(zip(map(str, as_cells(symbols).tolist()), symbols, strict=True))
+    values, free = [], []
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        for cells in filter(None, reader):
+            texts = [cell.strip() or cell for cell in cells]
+            if len(texts) != model.space_.sites:
+                raise ValueError(f"{path}, line {reader.line_num}: {len(texts)} cells for {model.space_.sites} sites")
+            for column, text in enumerate(texts, 1):
+                if text != "?" and text not in known:
+                    raise ValueError(
+                        f"{path}, line {reader.line_num}, column {column}: {text[:20]!r} is neither ? nor a symbol "
+                        f"of the model, {', '.join(list(known)[:10])}"
+                    )
+            values.append([known.get(text, symbols[0]) for text in texts])
+            free.append([text == "?" for text in texts])
+    if not values:
+        raise ValueError(f"{path} is empty")
+    clamp = np.ma.array(np.array(values, dtype=symbols.dtype), mask=np.array(free))
+    return clamp[0] if len(clamp) == 1 else clamp

@@ -1,0 +1,241 @@
+"""``neurise train``: from a file of rows to a folder with a model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neurise import discovery
+from neurise.cli._data import ROWS, SOURCE, LabelColumn, Rows, resolve
+from neurise.cli._output import (
+    Device,
+    Force,
+    Json,
+    Seed,
+    ask_before_replacing,
+    print_facts,
+    print_json,
+    say,
+)
+from neurise.cli._parameters import collect
+from neurise.cli._verb import INTERRUPTED, complain, describe
+
+if TYPE_CHECKING:
+    from neurise.dataset import Dataset
+    from neurise.models.base import Model
+
+MODEL_OPTIONS = "The model (defaults are the model's own)"
+RUN_OPTIONS = "The run"
+
+
+def _names(folder: str) -> str:
+    return ", ".join(discovery.names(f"neurise.{folder}"))
+
+
+def train(
+    data: Annotated[str, typer.Argument(help=SOURCE)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
+    model: Annotated[str, typer.Option(help=f"Kind of model: {_names('models')}.")] = "neurise",
+    keep_prob: Annotated[
+        float | None,
+        typer.Option(help="ε, the probability that a noise step keeps its site.", rich_help_panel=MODEL_OPTIONS),
+    ] = None,
+    cycles: Annotated[
+        int | None, typer.Option(help="How often the noise goes round all sites.", rich_help_panel=MODEL_OPTIONS)
+    ] = None,
+    width: Annotated[int | None, typer.Option(help="Width of the network.", rich_help_panel=MODEL_OPTIONS)] = None,
+    depth: Annotated[int | None, typer.Option(help="Depth of the network.", rich_help_panel=MODEL_OPTIONS)] = None,
+    network: Annotated[
+        str | None, typer.Option(help=f"Kind of network: {_names('networks')}.", rich_help_panel=MODEL_OPTIONS)
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="screening, weighted_screening(alpha) or cross_entropy.", rich_help_panel=MODEL_OPTIONS),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="How long to train by default.", rich_help_panel=MODEL_OPTIONS)
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows a step.", rich_help_panel=MODEL_OPTIONS)] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Largest step length.", rich_help_panel=MODEL_OPTIONS)
+    ] = None,
+    others: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other parameter of the model; the value is JSON or plain text. May be repeated.",
+            rich_help_panel=MODEL_OPTIONS,
+        ),
+    ] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(help="Stop after so many steps.", rich_help_panel=RUN_OPTIONS)
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Stop after so much time.", rich_help_panel=RUN_OPTIONS)
+    ] = None,
+    seed: Seed = 0,
+    device: Device = None,
+    label_column: LabelColumn = None,
+    rows_drawn: Rows = ROWS,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder for the state of the run.", show_default="the model's folder")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Learn a model from a file of rows, and save it.
+
+    A run that was stopped, by Ctrl-C or by anything worse, goes on with the same command and --resume.
+    """
+    from neurise import devices
+    from neurise.training.state import CHECKPOINT
+
+    state = (checkpoint or output) / CHECKPOINT
+    if resume and not state.exists():
+        if _is_finished(output):
+            print_json({"model": str(output), "finished": True}) if as_json else None
+            say(f"{output} holds a finished model: there is nothing to go on with")
+            return
+        say(f"there is no {state} to go on from: the run starts at the beginning")
+    kind = discovery.find("neurise.models", model)
+    common = {
+        "keep_prob": keep_prob,
+        "cycles": cycles,
+        "width": width,
+        "depth": depth,
+        "network": network,
+        "loss": loss,
+        "steps": steps,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+    }
+    params = collect(kind, common, others or [])
+    devices.resolve(device)
+    rows = resolve(data, label_column, rows=rows_drawn)
+    if rows.train is None:
+        raise ValueError(f"{data} has no rows to learn from")
+    if any(part is not None for part in (rows.validation, rows.test, rows.law)) and "alphabet" in kind.parameters():
+        params.setdefault("alphabet", rows.symbols.tolist())  # the rows to learn from may lack a symbol that those have
+    _make_room(output, state, resume=resume, force=force)
+
+    fitted: Model = kind(**params)
+    fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
+    _fit(fitted, rows, output, state, resume=resume, **fit)
+    _report(fitted, rows, output, as_json=as_json)
+    if fitted.stopped_ == "interrupted":
+        where = f"{state} holds the state of the run: the same command with --resume goes on"
+        early = "the run was stopped before its first checkpoint: --resume will start it again"
+        say(f"interrupted; the model in {output} is usable as it is; {where if state.exists() else early}")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _fit(model: Model, data: Dataset, output: Path, state: Path, *, resume: bool, **options: Any) -> None:
+    """Train and save; the state of the run is removed as soon as the model that it leads to is safe."""
+    from neurise.training.loop import TrainingDiverged
+
+    validation = None
+    if data.validation is not None:
+        validation = (data.validation, data.validation_labels, data.validation_weights)
+    try:
+        model.fit(
+            data.train,
+            data.labels,
+            weights=data.weights,
+            validation=validation,
+            checkpoint=state.parent,
+            resume=resume,
+            **options,
+        )
+    except TrainingDiverged as error:
+        model.save(output)
+        state.unlink(missing_ok=True)  # going on from there would lead to the same place
+        complain(f"{describe(error)}; they are saved in {output}")
+        raise typer.Exit(1) from None
+    except OSError:
+        if getattr(model, "stopped_", None) == "interrupted":  # by a full disk under the checkpoint, say
+            model.save(output)
+            say(f"the run could not go on; the model as it was then is saved in {output}")
+        raise
+    model.save(output)
+    if model.stopped_ != "interrupted":
+        state.unlink(missing_ok=True)
+
+
+def _is_finished(output: Path) -> bool:
+    """Whether a folder holds a model whose training has come to its end."""
+    from neurise.persistence import load_folder
+
+    if not _holds_model(output):
+        return False
+    ended = load_folder(output)[0].get("stopped")
+    if ended == "diverged":
+        raise ValueError(f"the run of {output} diverged; train again with other settings and --force")
+    return ended != "interrupted"
+
+
+def _holds_model(folder: Path) -> bool:
+    from neurise.persistence import CONFIG
+
+    return (folder / CONFIG).exists()
+
+
+def _make_room(output: Path, state: Path, *, resume: bool, force: bool) -> None:
+    """See to it that the model can be saved in the end: nothing is worse than to find out after a night of training."""
+    for folder in (output, state.parent):
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{folder} is a file; a model is saved as a folder")
+        ancestor = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if not ancestor.is_dir() or not os.access(ancestor, os.W_OK | os.X_OK):
+            raise PermissionError(f"{folder} cannot be written: {ancestor} does not allow it")
+    if resume:
+        return
+    if state.exists():
+        ways_out = "--resume goes on with it, --force starts again"
+        ask_before_replacing(f"{state} belongs to an unfinished run", force=force, ways_out=ways_out)
+        state.unlink()
+    elif _holds_model(output):
+        ask_before_replacing(f"{output} holds a model already", force=force)
+
+
+def _report(model: Model, data: Dataset, output: Path, *, as_json: bool) -> None:
+    last = model.history_[-1] if model.history_ else {}
+    scores = [record["validation"] for record in model.history_ if "validation" in record]
+    facts: dict[str, Any] = {
+        "model": str(output),
+        "kind": repr(model),
+        "rows": 0 if data.train is None else len(data.train),
+        "sites": data.space.sites,
+        "states": data.space.states,
+        "parameters": sum(parameter.numel() for parameter in model.objective_.network.parameters()),
+        "steps": int(last.get("step", 0)),
+        "seconds": round(last.get("seconds", 0.0), 3),
+        "loss": last.get("loss"),
+        "validation": min(scores, default=None),
+        "stopped": model.stopped_,
+    }
+    if as_json:
+        print_json({**facts, "finished": model.stopped_ != "interrupted"})
+        return
+    reasons = {
+        "steps": "all steps are done",
+        "time": "the time is over",
+        "patience": "the validation score no longer falls",
+        "interrupted": "Ctrl-C",
+        "constant": "all rows are equal: there is nothing to learn",
+    }
+    shown = {
+        "saved in": facts["model"],
+        "model": facts["kind"],
+        "data": f"{facts['rows']:,} rows of {facts['sites']:,} sites, {facts['states']} states",
+        "parameters": f"{facts['parameters']:,}",
+        "trained": f"{facts['steps']:,} steps in {facts['seconds']:.1f} s",
+        "loss": "–" if facts["loss"] is None else f"{facts['loss']:.4f}",
+        "validation": "–" if facts["validation"] is None else f"{facts['validation']:.4f} nats a site",
+        "ended because": reasons.get(model.stopped_, model.stopped_),
+    }
+    print_facts("", shown)

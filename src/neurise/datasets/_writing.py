@@ -1,0 +1,164 @@
+"""Data sets and rows as files: whole, or not at all."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from neurise.alphabet import as_matrix
+from neurise.dataset import Dataset
+from neurise.datasets._archive import write_npz
+from neurise.datasets._csv import BLOCK, as_cells, counts_columns, quoting_of, write_csv
+from neurise.datasets._endings import ENDINGS, FASTA, TABLES, ending_of, is_packed, listed
+from neurise.datasets._fasta import write_fasta
+from neurise.datasets._histogram import looks_counted
+from neurise.datasets._open import create_text
+from neurise.persistence import write_atomically
+
+ROW_ENDINGS = tuple(ending for ending in ENDINGS if ending != ".txt")
+"""A text alone does not say where a row ends."""
+
+
+def check_ending(path: str | Path) -> None:
+    """Refuse a file name that rows cannot be written to, before any work is done for it."""
+    if ending_of(Path(path)) not in ROW_ENDINGS:
+        raise ValueError(f"{path}: a text does not say where a row ends; use one of {listed(ROW_ENDINGS)}")
+
+
+def write_rows(path: str | Path, rows: Any) -> None:
+    """Write rows, (N, sites), as ``.npy``, ``.npz`` (named ``X``), ``.csv``, ``.tsv`` or ``.fasta``: whole, or not at all."""
+    place, matrix = Path(path), as_matrix(rows, "rows")
+    check_ending(place)
+    ending = ending_of(place)
+    if ending == ".npy":
+        write: Callable[[Path], None] = partial(_write_npy, rows=matrix)
+    elif ending == ".npz":
+        write = partial(_write_npz, rows=matrix)
+    elif ending in FASTA:
+        write = partial(_write_fasta, rows=matrix, names=None)
+    else:
+        write = partial(_write_table, rows=matrix, labels=None, weights=None, delimiter=_delimiter(ending))
+    _write(place, write)
+
+
+def write_dataset(path: str | Path, dataset: Dataset, *, kind: str | None = None) -> None:
+    """Write a data set; :func:`neurise.datasets.files` reads it back.
+
+    - ``.npz`` holds everything: all splits with their labels and weights, the pmf where it has at most 2^22 entries, edges,
+      couplings, fields, shape, symbols, and ``info``.
+    - ``.csv`` and ``.tsv`` hold the training rows, with a header where there are labels (column ``label``) or weights
+      (``count`` where they are whole, else ``weight``). With ``kind="histogram"`` the count comes first and there is no header.
+    - ``.fasta`` holds the training rows and their names; weights are computed anew when it is read.
+    - ``.npy`` holds the training rows, and ``.txt`` all of them in one line: read it with ``window=`` the number of sites.
+    """
+    place, rows = Path(path), dataset.train
+    ending = ending_of(place)
+    if kind not in (None, "histogram") or (kind and ending not in TABLES):
+        raise ValueError(
+            f"kind must be left out or be 'histogram', for {' or '.join(TABLES)}; got {kind!r} for {place}"
+        )
+    if rows is None:
+        raise ValueError(
+            f"{dataset.name} has no rows; draw some first: dataclasses.replace(data, train=data.sample(n, seed))"
+        )
+    if ending == ".npz":
+        write: Callable[[Path], None] = partial(write_npz, dataset=dataset, rows=rows)
+    elif ending == ".npy":
+        write = partial(_write_npy, rows=rows)
+    elif ending in FASTA:
+        write = partial(_write_fasta, rows=rows, names=dataset.info.get("sequences"))
+    elif ending == ".txt":
+        write = partial(_write_letters, rows=rows)
+    elif kind == "histogram":
+        write = partial(_write_histogram, rows=rows, weights=dataset.weights, delimiter=_delimiter(ending))
+    else:
+        write = partial(
+            _write_table, rows=rows, labels=dataset.labels, weights=dataset.weights, delimiter=_delimiter(ending)
+        )
+    _write(place, write)
+
+
+def _write(place: Path, write: Callable[[Path], None]) -> None:
+    try:
+        write_atomically(place, write)
+    except OSError as error:
+        reason = error.strerror or f"{error}; is the disk full?"
+        raise OSError(f"cannot write {place}: {reason}") from error
+
+
+def _write_npy(path: Path, rows: np.ndarray) -> None:
+    with path.open("wb") as file:
+        np.save(file, rows, allow_pickle=False)
+
+
+def _write_npz(path: Path, rows: np.ndarray) -> None:
+    with path.open("wb") as file:
+        np.savez(file, X=rows)
+
+
+def _write_fasta(path: Path, rows: np.ndarray, names: list[str] | None) -> None:
+    with create_text(path, packed=is_packed(path)) as file:
+        write_fasta(file, rows, names)
+
+
+def _write_letters(path: Path, rows: np.ndarray) -> None:
+    if rows.dtype.kind not in "US":
+        raise ValueError(f"a text holds letters, and the rows are of type {rows.dtype}; write .csv or .npz")
+    with create_text(path, packed=is_packed(path)) as file:
+        for row in rows.astype("U1").tolist():
+            file.write("".join(row))
+
+
+def _write_histogram(path: Path, rows: np.ndarray, weights: np.ndarray | None, delimiter: str) -> None:
+    counts = np.ones(len(rows), dtype=np.int64) if weights is None else weights
+    if not _are_counts(counts):
+        raise ValueError("a histogram holds whole counts, and the weights are not; write .csv without kind=, or .npz")
+    with create_text(path, packed=is_packed(path)) as file:
+        _write_lines(file, rows, [counts.astype(np.int64)], delimiter)
+
+
+def _write_table(
+    path: Path, rows: np.ndarray, labels: np.ndarray | None, weights: np.ndarray | None, delimiter: str
+) -> None:
+    columns, names = list[np.ndarray](), list[str]()
+    if labels is not None:
+        columns, names = [labels], ["label"]
+    if weights is not None:
+        whole = _are_counts(weights)
+        columns, names = (
+            [*columns, weights.astype(np.int64 if whole else float)],
+            [*names, "count" if whole else "weight"],
+        )
+    # A header also tells rows apart that would be taken for something else without it.
+    header = columns or looks_counted(rows) or counts_columns(rows)
+    with create_text(path, packed=is_packed(path)) as file:
+        if header:
+            sites = [f"s{site}" for site in range(rows.shape[1])]
+            csv.writer(file, delimiter=delimiter, lineterminator="\n").writerow([*names, *sites])
+        if columns:
+            _write_lines(file, rows, columns, delimiter)
+        else:
+            write_csv(file, rows, delimiter)
+
+
+def _write_lines(file: TextIO, rows: np.ndarray, columns: list[np.ndarray], delimiter: str) -> None:
+    """Write rows behind other columns, a block at a time."""
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting_of(rows))
+    step = max(1, BLOCK // rows.shape[1])
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        front = zip(*(column[part].tolist() for column in columns), strict=True)
+        writer.writerows([*before, *row] for before, row in zip(front, as_cells(rows[part]).tolist(), strict=True))
+
+
+def _are_counts(weights: np.ndarray) -> bool:
+    return bool(weights.dtype.kind in "biu" or (weights == np.floor(weights)).all())
+
+
+def _delimiter(ending: str) -> str:
+    return "\t" if ending == ".tsv" else ","

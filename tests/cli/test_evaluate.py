@@ -1,0 +1,82 @@
+"""``neurise evaluate``: the library's numbers, as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import neurise
+from neurise.cli import app
+from neurise.datasets import files
+from neurise.models.neurise import NeurISE
+
+PMF = np.random.default_rng(0).dirichlet(np.ones(8))
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "160"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("evaluate")
+    rows = np.random.default_rng(1).integers(0, 2, (100, 3))
+    np.savez(place / "known.npz", X=rows, pmf=PMF)
+    np.save(place / "rows.npy", rows)
+    fast = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64}
+    NeurISE(**fast).fit(rows, verbose=False).save(place / "hard")
+    NeurISE(keep_prob=0.4, cycles=2, **fast).fit(rows, verbose=False).save(place / "soft")
+    return place
+
+
+@pytest.mark.parametrize("model", ["hard", "soft"])
+@pytest.mark.parametrize("data", ["known.npz", "rows.npy"])
+def test_json_is_what_the_library_says(folder: Path, model: str, data: str) -> None:
+    words = ["evaluate", folder / model, "--data", folder / data, "--samples", 200, "--seed", 3, "--json"]
+    found = json.loads(run(*words).stdout)
+    expected = neurise.evaluate(neurise.load(folder / model), files(folder / data), samples=200, seed=3)
+    assert found["rows"] == expected.to_dict()["rows"]
+    assert found["model"] == str(folder / model)
+    assert any(row["name"] == "total_variation" for row in found["rows"]) == (data == "known.npz")
+
+
+def test_the_table_shows_every_measurement(folder: Path) -> None:
+    result = run("evaluate", folder / "hard", "--data", folder / "known.npz", "--samples", 200)
+    assert result.exit_code == 0
+    expected = neurise.evaluate(neurise.load(folder / "hard"), files(folder / "known.npz"), samples=200)
+    for row in expected.rows:
+        line = next(line for line in result.stdout.splitlines() if f" {row.name} " in line)
+        assert f"{row.value:.4g}" in line
+        assert f"{row.floor:.4g}" in line
+
+
+def test_exact_and_sampled(folder: Path) -> None:
+    def total_variation(*words: str) -> dict[str, float]:
+        text = run(
+            "evaluate", folder / "hard", "--data", folder / "known.npz", "--samples", 50, "--json", *words
+        ).stdout
+        return next(row for row in json.loads(text)["rows"] if row["name"] == "total_variation")
+
+    assert total_variation()["floor"] == total_variation("--exact")["floor"] == 0
+    assert total_variation("--no-exact")["floor"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--data", "nowhere.npy"], "there is no file nowhere.npy"),
+        (["--data", "{folder}/rows.npy", "--exact"], "exact=True needs the pmf of rows.npy"),
+        (["--data", "{folder}/rows.npy", "--samples", "0"], "samples must be"),
+        (["--data", "{folder}/wide.npy"], "the model has 3 sites; in wide.npy there are 5"),
+    ],
+)
+def test_mistakes(folder: Path, words: list[str], message: str) -> None:
+    np.save(folder / "wide.npy", np.zeros((4, 5), int))
+    result = run("evaluate", folder / "hard", *(word.format(folder=folder) for word in words))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stdout == ""

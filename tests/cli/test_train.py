@@ -1,0 +1,293 @@
+"""``neurise train``: what is learnt, what is refused, and what is left when it does not go well."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import neurise
+from neurise.cli import app
+from neurise.models.neurise import NeurISE
+from neurise.training import loop
+from neurise.training.state import CHECKPOINT
+
+FAST = ["--width", "8", "--depth", "1", "--batch-size", "64", "--max-steps", "40"]
+
+
+def run(*words: object, answer: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], input=answer)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    x = np.random.default_rng(0).choice([-1, 1], (120, 4))
+    x[:, 1] = x[:, 0]
+    np.save(tmp_path / "rows.npy", x)
+    return tmp_path / "rows.npy"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return tmp_path / "model"
+
+
+def config(folder: Path) -> Any:
+    return json.loads((folder / "config.json").read_text())
+
+
+def test_learns_and_saves_what_the_library_would(rows: Path, model: Path) -> None:
+    result = run("train", rows, "-o", model, *FAST, "--seed", 3)
+    assert result.exit_code == 0
+    assert str(model) in result.stdout.replace("\n", "").replace(" ", "")
+    assert sorted(path.name for path in model.iterdir()) == ["config.json", "model.safetensors"]
+    expected = NeurISE(width=8, depth=1, batch_size=64).fit(np.load(rows), seed=3, max_steps=40, verbose=False)
+    np.testing.assert_array_equal(neurise.load(model).sample(50, seed=1), expected.sample(50, seed=1))
+
+
+def test_json_is_all_that_is_printed(rows: Path, model: Path) -> None:
+    facts = json.loads(run("train", rows, "-o", model, *FAST, "--json").stdout)
+    assert facts["model"] == str(model)
+    assert (facts["rows"], facts["sites"], facts["states"], facts["steps"]) == (120, 4, 2, 40)
+    assert facts["stopped"] == "steps"
+    assert facts["finished"] is True
+    assert facts["loss"] > 0
+
+
+def test_options_and_settings_reach_the_model(rows: Path, model: Path) -> None:
+    words = ["--keep-prob", 0.25, "--cycles", 2, "--loss", "cross_entropy", "--network", "local_mlp"]
+    words += ["--learning-rate", 0.01, "--steps", 30, "--width", 8, "--depth", 1, "--batch-size", 32]
+    words += ["--set", "order=[3,2,1,0]", "--set", "hide-noised=false", "--set", "patience=5.0"]
+    assert run("train", rows, "-o", model, *words).exit_code == 0
+    params = config(model)["params"]
+    given = {"keep_prob": 0.25, "cycles": 2, "loss": "cross_entropy", "network": "local_mlp", "learning_rate": 0.01}
+    given |= {"steps": 30, "width": 8, "depth": 1, "batch_size": 32}
+    given |= {"order": [3, 2, 1, 0], "hide_noised": False, "patience": 5}
+    assert {name: params[name] for name in given} == given
+    assert isinstance(params["patience"], int)
+    rest = set(params) - set(given)
+    assert {name: params[name] for name in rest} == {name: NeurISE.parameters()[name] for name in rest}
+    assert config(model)["history"][-1]["step"] == 30
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--set", "widht=3"], "no parameter 'widht'; did you mean width?"),
+        (["--set", "colour=3"], "it has: keep_prob, cycles"),
+        (["--set", "warmup"], "--set warmup: write it as name=value"),
+        (["--set", "warmup=early"], "warmup must be a number, like its default 0.05; got 'early'"),
+        (["--set", "patience=2.5"], "patience must be a whole number"),
+        (["--set", "patience=null"], "patience must be a whole number"),
+        (["--set", "hide_noised=3"], "hide_noised must be true or false"),
+        (["--set", "loss=3"], "loss must be text"),
+        (["--width", "8", "--set", "width=9"], "width was given twice"),
+        (["--width", "0"], "width must be"),
+        (["--keep-prob", "1"], "keep_prob must be in"),
+        (["--loss", "none"], "unknown loss 'none'"),
+        (["--model", "neuris"], "unknown model 'neuris'; did you mean neurise?"),
+        (["--device", "toaster"], "device 'toaster' cannot be used here"),
+        (["--max-steps", "0"], "max_steps must be"),
+        (["--label-column", "y"], "rows alone"),
+    ],
+)
+def test_refuses_in_one_line_and_writes_nothing(rows: Path, model: Path, words: list[str], message: str) -> None:
+    result = run("train", rows, "-o", model, *words)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not model.exists()
+
+
+def test_labels_weights_and_validation_of_the_file_are_used(tmp_path: Path, model: Path) -> None:
+    x = np.random.default_rng(0).choice([0, 1], (90, 3))
+    held = np.array([[0, 1, 2], [1, 1, 1], [0, 0, 0]])
+    counts = np.arange(90) % 3
+    arrays = {"X": x, "y": x[:, 0] + 5, "counts": counts, "validation": held, "validation_labels": [5, 6, 5]}
+    np.savez(tmp_path / "x.npz", **arrays)
+    assert run("train", tmp_path / "x.npz", "-o", model, *FAST).exit_code == 0
+    fitted = neurise.load(model)
+    assert fitted.schema_.labels.classes.tolist() == [5, 6]
+    assert fitted.schema_.labels.frequencies.tolist() == pytest.approx(
+        [counts[x[:, 0] == 0].sum() / counts.sum(), counts[x[:, 0] == 1].sum() / counts.sum()]
+    )
+    assert fitted.space_.states == 3  # the validation rows have a symbol that the others lack
+    expected = NeurISE(width=8, depth=1, batch_size=64, alphabet=[0, 1, 2])
+    expected.fit(x, x[:, 0] + 5, weights=counts, validation=(held, [5, 6, 5]), max_steps=40, verbose=False)
+    assert config(model)["history"][-1]["validation"] == expected.history_[-1]["validation"]
+
+
+def test_label_column_of_a_csv(tmp_path: Path, model: Path) -> None:
+    lines = ["kind,a,b"] + [f"{'cat' if i % 3 else 'dog'},{i % 2},{i // 2 % 2}" for i in range(60)]
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    assert run("train", tmp_path / "x.csv", "-o", model, *FAST, "--label-column", "kind").exit_code == 0
+    assert neurise.load(model).schema_.labels.classes.tolist() == ["cat", "dog"]
+
+
+# --- what is there already -----------------------------------------------------------------------------------------
+
+
+def test_an_existing_model_is_not_overwritten_unasked(rows: Path, model: Path) -> None:
+    run("train", rows, "-o", model, *FAST)
+    before = (model / "config.json").read_bytes()
+    result = run("train", rows, "-o", model, *FAST, "--seed", 1)
+    assert result.exit_code == 1
+    assert "--force" in result.stderr
+    assert (model / "config.json").read_bytes() == before
+    assert run("train", rows, "-o", model, *FAST, "--seed", 1, "--force").exit_code == 0
+    assert (model / "config.json").read_bytes() != before
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_a_person_is_asked(rows: Path, model: Path, answer: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("train", rows, "-o", model, *FAST)
+    before = (model / "config.json").read_bytes()
+    monkeypatch.setattr("neurise.cli._output.somebody_answers", lambda: True)
+    result = run("train", rows, "-o", model, *FAST, "--seed", 1, answer=answer)
+    assert result.exit_code == code
+    assert "Overwrite" in result.stderr
+    assert ((model / "config.json").read_bytes() == before) == (code == 1)
+
+
+def test_a_file_in_the_way_is_seen_before_training(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NeurISE, "fit", None)
+    result = run("train", rows, "-o", rows)
+    assert "is a file; a model is saved as a folder" in result.stderr
+    assert "cannot be written" in run("train", rows, "-o", rows / "below").stderr
+
+
+def test_an_unfinished_run_is_not_thrown_away_unasked(rows: Path, model: Path) -> None:
+    model.mkdir()
+    (model / CHECKPOINT).write_bytes(b"precious")
+    result = run("train", rows, "-o", model, *FAST)
+    assert result.exit_code == 1
+    assert "--resume goes on with it, --force starts again" in result.stderr
+    assert (model / CHECKPOINT).read_bytes() == b"precious"
+    assert run("train", rows, "-o", model, *FAST, "--force").exit_code == 0
+    assert not (model / CHECKPOINT).exists()
+
+
+# --- when it does not go well --------------------------------------------------------------------------------------
+
+
+def interrupt_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Press Ctrl-C, as the system does, during one step."""
+    original = loop.gradient_step
+
+    def interrupted(objective: Any, rows: Any, state: Any, *rest: Any) -> Any:
+        if state.step == step:
+            signal.raise_signal(signal.SIGINT)
+        return original(objective, rows, state, *rest)
+
+    monkeypatch.setattr(loop, "gradient_step", interrupted)
+
+
+def test_ctrl_c_leaves_a_model_and_resume_ends_as_if_nothing_had_happened(
+    rows: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        interrupt_at(25, patch)
+        result = run("train", rows, "-o", model, *FAST)
+    assert result.exit_code == 130
+    assert f"the model in {model} is usable as it is" in result.stderr
+    assert "--resume" in result.stderr
+    assert (model / CHECKPOINT).exists()
+    assert len(neurise.load(model).sample(5)) == 5
+    assert config(model)["stopped"] == "interrupted"
+
+    assert run("train", rows, "-o", model, *FAST).exit_code == 1  # neither model nor state are thrown away
+    assert run("train", rows, "-o", model, *FAST, "--resume").exit_code == 0
+    assert not (model / CHECKPOINT).exists()
+    run("train", rows, "-o", tmp_path / "straight", *FAST)
+    assert (model / "model.safetensors").read_bytes() == (tmp_path / "straight/model.safetensors").read_bytes()
+
+
+def test_ctrl_c_before_the_first_checkpoint(rows: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        interrupt_at(3, patch)
+        result = run("train", rows, "-o", model, *FAST)
+    assert result.exit_code == 130
+    assert "--resume will start it again" in result.stderr
+    again = run("train", rows, "-o", model, *FAST, "--resume")
+    assert again.exit_code == 0
+    assert "starts at the beginning" in again.stderr
+    assert config(model)["stopped"] == "steps"
+
+
+def test_resume_of_a_finished_model_does_nothing(rows: Path, model: Path) -> None:
+    run("train", rows, "-o", model, *FAST)
+    before = (model / "config.json").stat().st_mtime_ns
+    result = run("train", rows, "-o", model, *FAST, "--resume")
+    assert result.exit_code == 0
+    assert "holds a finished model" in result.stderr
+    assert json.loads(run("train", rows, "-o", model, *FAST, "--resume", "--json").stdout)["finished"] is True
+    assert (model / "config.json").stat().st_mtime_ns == before
+
+
+def test_resume_with_other_settings_is_refused(rows: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        interrupt_at(25, patch)
+        run("train", rows, "-o", model, *FAST)
+    result = run("train", rows, "-o", model, *FAST, "--seed", 9, "--resume")
+    assert result.exit_code == 1
+    assert "belongs to another run" in result.stderr
+    assert (model / CHECKPOINT).exists()
+
+
+def test_checkpoint_in_a_folder_of_its_own(
+    rows: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = ["--checkpoint", tmp_path / "state"]
+    with monkeypatch.context() as patch:
+        interrupt_at(25, patch)
+        run("train", rows, "-o", model, *FAST, *place)
+    assert (tmp_path / "state" / CHECKPOINT).exists()
+    assert not (model / CHECKPOINT).exists()
+    assert run("train", rows, "-o", model, *FAST, *place, "--resume").exit_code == 0
+    assert not (tmp_path / "state" / CHECKPOINT).exists()
+
+
+def test_a_diverging_run_saves_the_last_good_weights(rows: Path, model: Path) -> None:
+    wild = ["--learning-rate", "1e6", "--set", "warmup=0", "--set", "clip_norm=1e9"]
+    result = run("train", rows, "-o", model, *FAST, *wild)
+    assert result.exit_code == 1
+    assert "the loss became" in result.stderr
+    assert f"saved in {model}" in result.stderr
+    assert np.isfinite(neurise.load(model).log_prob(np.load(rows))).all()
+    assert config(model)["stopped"] == "diverged"
+    assert not (model / CHECKPOINT).exists()
+    again = run("train", rows, "-o", model, *FAST, *wild, "--resume")
+    assert again.exit_code == 1
+    assert "diverged" in again.stderr
+
+
+def test_the_state_of_a_diverged_run_is_of_no_use(rows: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = loop.gradient_step
+
+    def diverging(objective: Any, rows: Any, state: Any, *rest: Any) -> Any:
+        loss = original(objective, rows, state, *rest)
+        return loss if state.step < 25 else loss * float("nan")
+
+    monkeypatch.setattr(loop, "gradient_step", diverging)
+    assert "the loss became nan" in run("train", rows, "-o", model, *FAST).stderr
+    assert sorted(path.name for path in model.iterdir()) == ["config.json", "model.safetensors"]
+    assert len(config(model)["history"]) == 2
+
+
+def test_a_full_disk_under_the_checkpoint(
+    rows: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(tmp_path / "state"))
+
+    monkeypatch.setattr("neurise.training.state.TrainingState.save", full)
+    result = run("train", rows, "-o", model, *FAST, "--checkpoint", tmp_path / "state")
+    assert result.exit_code == 1
+    assert "No space left on device" in result.stderr
+    assert f"saved in {model}" in result.stderr
+    assert len(neurise.load(model).sample(5)) == 5
