@@ -206,7 +206,9 @@ def test_an_atomic_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: P
     assert files(path.parent) == ["file.txt"]
 
 
-def test_what_the_weights_writer_calls_a_full_disk_is_an_os_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_weights_writer_calls_a_full_disk_is_an_os_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise persistence.SafetensorError("I/O error: No space left on device (os error 28)")
 

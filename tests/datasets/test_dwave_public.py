@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neurise.datasets import _advantage, _download
+from neurise.datasets import _download
+from neurise.datasets._annealers import advantage as _advantage
 from neurise.datasets.dwave import dwave
 
 QUBITS, READS = 11, 6

@@ -17,9 +17,9 @@ import numpy as np
 import oracles
 import pytest
 
-from neurise.datasets._annealing import anneal_points
-from neurise.datasets._instances import connected_part, hardware_graph
-from neurise.datasets._problem import Problem
+from neurise.datasets._annealers.annealing import anneal_points
+from neurise.datasets._annealers.instances import connected_part, hardware_graph
+from neurise.datasets._annealers.problem import Problem
 from neurise.datasets.dwave import dwave as make
 from neurise.datasets.ising import ising
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from real_data import real_file
 
-from neurise.datasets import _fasta, files
-from neurise.datasets._fasta import LETTERS, read_fasta, sequence_weights, write_fasta
+from neurise.datasets import files
+from neurise.datasets._formats import fasta as _fasta
+from neurise.datasets._formats.fasta import LETTERS, read_fasta, sequence_weights, write_fasta
 
 PROTEIN = LETTERS["protein"][0]
 

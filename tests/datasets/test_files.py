@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from neurise.datasets import _csv, files
+from neurise.datasets import files
+from neurise.datasets._formats import csv as _csv
 from neurise.datasets.files import check_ending, write_rows
 
 module = importlib.import_module("neurise.datasets.files")  # the name itself is the function

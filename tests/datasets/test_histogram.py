@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neurise.datasets import _csv, files
+from neurise.datasets import files
+from neurise.datasets._formats import csv as _csv
 
 SPINS = "12,-1,1,1\n3,1,1,-1\n1,-1,-1,1\n"
 

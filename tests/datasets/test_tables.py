@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neurise.datasets import _csv, files
-from neurise.datasets._growing import Growing
+from neurise.datasets import files
+from neurise.datasets._formats import csv as _csv
+from neurise.datasets._formats.growing import Growing
 
 ROWS = [[-1, 1, 1], [1, 1, -1], [-1, -1, -1]]
 

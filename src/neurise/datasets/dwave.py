@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from neurise.dataset import Dataset
-from neurise.datasets._advantage import NAMES, public_reads
-from neurise.datasets._annealing import simulate
-from neurise.datasets._imports import as_problem, read, variables_of
-from neurise.datasets._instances import hardware_graph, random_instance
-from neurise.datasets._problem import Labels, Problem
-from neurise.datasets._qpu import connect, sample_machine, working_graph
-from neurise.datasets._reads import TOLERANCE, Reads
+from neurise.datasets._annealers.advantage import NAMES, public_reads
+from neurise.datasets._annealers.annealing import simulate
+from neurise.datasets._annealers.imports import as_problem, read, variables_of
+from neurise.datasets._annealers.instances import hardware_graph, random_instance
+from neurise.datasets._annealers.problem import Labels, Problem
+from neurise.datasets._annealers.qpu import connect, sample_machine, working_graph
+from neurise.datasets._annealers.reads import TOLERANCE, Reads
 
 INSTANCE: dict[str, Any] = {"qubits": None, "couplings": "uniform", "J": 1.0, "h": 0.0}
 """What is drawn where no problem is given."""

@@ -10,7 +10,7 @@ from typing import TextIO
 import numpy as np
 
 from neurise._codes import first
-from neurise.datasets._open import open_text
+from neurise.datasets._formats.open import open_text
 
 GAP = "-"
 LETTERS = {

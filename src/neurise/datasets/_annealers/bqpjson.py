@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from neurise.datasets._problem import Labels, Problem, column_of, few, find_column, problem_of_arrays
-from neurise.datasets._reads import Reads, as_counts, as_numbers, as_spins
+from neurise.datasets._annealers.problem import Labels, Problem, column_of, few, find_column, problem_of_arrays
+from neurise.datasets._annealers.reads import Reads, as_counts, as_numbers, as_spins
 
 KEPT = ("metadata", "timing", "solve_ising_args", "collection_start", "collection_end", "description", "id", "version")
 """What a document says besides the reads; it stays in the data set's ``info``."""

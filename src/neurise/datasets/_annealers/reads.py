@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._problem import Labels, Problem, column_of
+from neurise.datasets._annealers.problem import Labels, Problem, column_of
 from neurise.space import Space
 
 TOLERANCE = 1e-6

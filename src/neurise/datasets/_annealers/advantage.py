@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from neurise.datasets._inert import object_in_npz
-from neurise.datasets._problem import Problem, problem_of_terms
-from neurise.datasets._reads import Reads, as_counts, as_numbers, as_spins
-from neurise.datasets._reads_npz import load, reads_of_npz
+from neurise.datasets._annealers.inert import object_in_npz
+from neurise.datasets._annealers.problem import Problem, problem_of_terms
+from neurise.datasets._annealers.reads import Reads, as_counts, as_numbers, as_spins
+from neurise.datasets._annealers.reads_npz import load, reads_of_npz
 from neurise.datasets._sources import locate
 
 ADVANTAGE = {263: 5, 678: 5, 958: 5, 1312: 5, 2084: 29, 5627: 33}

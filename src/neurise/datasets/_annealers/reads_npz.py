@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from neurise.datasets._problem import Labels, Problem, problem_of_arrays
-from neurise.datasets._reads import Reads, as_counts, as_numbers, as_spins
+from neurise.datasets._annealers.problem import Labels, Problem, problem_of_arrays
+from neurise.datasets._annealers.reads import Reads, as_counts, as_numbers, as_spins
 
 PACKED = ("samples_packed", "configs_packed")
 PLAIN = ("samples", "configs", "spins", "solutions")

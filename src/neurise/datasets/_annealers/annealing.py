@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from neurise._orphans import end_with_parent
-from neurise.datasets._chunks import Chunks, fingerprint
+from neurise.datasets._annealers.chunks import Chunks, fingerprint
+from neurise.datasets._annealers.problem import Labels, Problem
+from neurise.datasets._annealers.reads import Reads
 from neurise.datasets._extras import need
-from neurise.datasets._problem import Labels, Problem
-from neurise.datasets._reads import Reads
 
 SAMPLERS = {"simulated_annealing": "SimulatedAnnealingSampler", "path_integral": "PathIntegralAnnealingSampler"}
 SWEEPS = 2000

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from neurise.datasets._problem import Labels, Problem
-from neurise.datasets._reads_npz import load
+from neurise.datasets._annealers.problem import Labels, Problem
+from neurise.datasets._annealers.reads_npz import load
 from neurise.persistence import write_atomically
 
 PLAN = "plan.json"

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from neurise.datasets._annealing import Progress
-from neurise.datasets._chunks import Chunks, fingerprint
+from neurise.datasets._annealers.annealing import Progress
+from neurise.datasets._annealers.chunks import Chunks, fingerprint
+from neurise.datasets._annealers.instances import Graph
+from neurise.datasets._annealers.problem import Labels, Problem
+from neurise.datasets._annealers.reads import Reads, as_spins
 from neurise.datasets._extras import need
-from neurise.datasets._instances import Graph
-from neurise.datasets._problem import Labels, Problem
-from neurise.datasets._reads import Reads, as_spins
 
 BATCH = 1000
 """Reads a submission: few enough for the time that a machine grants one, many enough that programming it costs little."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from neurise.datasets._bqpjson import problem_of_bqpjson, reads_of_bqpjson, reads_of_dwisc
+from neurise.datasets._annealers.bqpjson import problem_of_bqpjson, reads_of_bqpjson, reads_of_dwisc
+from neurise.datasets._annealers.problem import Labels, Problem, few, problem_of_terms
+from neurise.datasets._annealers.reads import Reads, as_counts, as_spins
+from neurise.datasets._annealers.reads_npz import reads_of_npz
 from neurise.datasets._extras import need
-from neurise.datasets._problem import Labels, Problem, few, problem_of_terms
-from neurise.datasets._reads import Reads, as_counts, as_spins
-from neurise.datasets._reads_npz import reads_of_npz
 
 SAMPLESET = ("record", "variables", "vartype", "info")
 MODEL = ("linear", "quadratic", "offset", "vartype", "change_vartype")

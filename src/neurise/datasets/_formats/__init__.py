@@ -1,0 +1,1 @@
+"""Files of rows: one format a file."""
