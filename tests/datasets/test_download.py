@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import itertools
 import socket
 import subprocess
 import sys
@@ -172,10 +173,10 @@ def test_a_silent_server_is_given_up(target: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_ctrl_c_leaves_nothing_under_the_final_name(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(bar: object, done: int) -> None:
+    def interrupt(bar: object, done: int, fraction: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module._Bar, "show", interrupt)
+    monkeypatch.setattr(module.Progress, "update", interrupt)
     with serving(Site({"/data.bin": CONTENT})) as site:
         for checksum, left in ((SHA256, {"data.bin.part"}), (None, set())):
             with pytest.raises(KeyboardInterrupt):
@@ -202,21 +203,17 @@ def test_several_processes_bring_it_once(target: Path) -> None:
     assert [wanted for _, wanted in site.requests] == [None, "bytes=100000-"]
 
 
-def test_the_bar_is_for_terminals(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(np.arange(0.0, 100.0, 0.4).tolist())
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
-    for terminal in (True, False):
-        monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal, raising=False)
-        bar = module._Bar("data.bin", "http://somewhere/data.bin", 10_000_000)
-        for done in (2_500_000, 5_000_000, 7_500_000, 10_000_000):
-            bar.show(done)
-        bar.close()
-        shown = capsys.readouterr().err
-        if terminal:
-            assert "━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 2.5 MB of 10.0 MB" in shown
-            assert shown.endswith("\n")
-        else:
-            assert shown == "downloading data.bin from http://somewhere/data.bin\n"
+def test_a_terminal_shows_how_far_it_is(
+    target: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(step=0.4)
+    monkeypatch.setattr("neurise.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with serving(Site({"/data.bin": CONTENT})) as site:
+        module.download([f"{site.address}/data.bin"], target, checksum=SHA256)
+    shown = capsys.readouterr().err
+    assert f"━━━━━━━━━━━━━━━━━━━━ downloading data.bin  100%  {len(CONTENT):,} bytes" in shown
+    assert shown.endswith("\n")
 
 
 @pytest.mark.parametrize(

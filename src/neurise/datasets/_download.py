@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +13,8 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+from neurise.progress import Progress
 
 BLOCK = 2**16
 TIMEOUT = 30.0
@@ -136,46 +138,18 @@ def _receive(url: str, part: Path, have: int) -> None:
         done = have if response.status == 206 else 0  # a server that cannot resume sends everything again
         length = response.headers.get("Content-Length")
         expected = None if length is None else done + int(length)
-        bar = _Bar(part.name[:-5], url, expected)
-        with part.open("ab" if done else "wb") as file:
-            while block := response.read(BLOCK):
-                file.write(block)
-                done += len(block)
-                bar.show(done)
-        bar.close()
+        whole = expected or math.inf  # of a server that does not say how much it sends, no share is known
+        bar = Progress(f"downloading {part.name[:-5]}", "bytes", verbose=None, done=done, fraction=done / whole)
+        try:
+            with part.open("ab" if done else "wb") as file:
+                while block := response.read(BLOCK):
+                    file.write(block)
+                    done += len(block)
+                    bar.update(done, done / whole)
+        finally:
+            bar.close()
     if expected is not None and done < expected:
         raise ConnectionError(f"the connection closed after {done:,} of {expected:,} bytes")
-
-
-class _Bar:
-    """A bar on a terminal; in a log, a line for a download that takes more than a second."""
-
-    def __init__(self, name: str, url: str, expected: int | None) -> None:
-        self.name, self.url, self.expected = name, url, expected
-        self.began = self.last = time.monotonic()
-        self.terminal, self.shown = sys.stderr.isatty(), False
-
-    def show(self, done: int) -> None:
-        """Show how many bytes there are, unless it was shown a moment ago."""
-        now = time.monotonic()
-        if now - self.last < (0.1 if self.terminal else 1.0) or (self.shown and not self.terminal):
-            return
-        self.last, self.shown = now, True
-        if not self.terminal:
-            sys.stderr.write(f"downloading {self.name} from {self.url}\n")
-            return
-        size = f"{done / 1e6:.1f} MB"
-        if self.expected:
-            filled = min(round(20 * done / self.expected), 20)
-            size = f"{'━' * filled}{'╌' * (20 - filled)} {size} of {self.expected / 1e6:.1f} MB"
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r\x1b[2K{f'{self.name}  {size}  {done / 1e6 / (now - self.began):.1f} MB/s'[:width]}")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """End the line."""
-        if self.terminal and self.shown:
-            sys.stderr.write("\n")
 
 
 def _size(path: Path) -> int:

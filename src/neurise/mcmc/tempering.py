@@ -77,7 +77,7 @@ def parallel_tempering(
         ladder.respace()
     pilot = ladder.run(WARM_UP[-1], every=1)
     ladder.respace()
-    apart = math.ceil(2 * max(autocorrelation_time(pilot.log_weight), autocorrelation_time(pilot.overlap)))
+    apart = math.ceil(3 * max(autocorrelation_time(pilot.log_weight), autocorrelation_time(pilot.overlap)))
     affordable = MAX_UPDATES // (target.sites * len(ladder.betas) * groups)
     length = max(kept, sweeps or min(max(kept * apart, MIN_SWEEPS), affordable))
     settle = length // 4  # the temperatures are final now, and what follows is in proportion to what is kept

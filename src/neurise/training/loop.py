@@ -12,11 +12,11 @@ import torch
 from torch import Generator, Tensor
 from torch.func import functional_call
 
+from neurise.progress import Progress
 from neurise.training import memory
 from neurise.training.batches import Rows
 from neurise.training.interrupts import Interrupts
 from neurise.training.objective import Objective
-from neurise.training.progress import Progress
 from neurise.training.settings import Settings
 from neurise.training.state import CHECKPOINT, TrainingState, Weights
 from neurise.training.step import gradient_step

@@ -2,8 +2,8 @@ import io
 
 import pytest
 
-from neurise.training import progress
-from neurise.training.progress import Progress
+from neurise import progress
+from neurise.progress import Progress
 
 
 class Terminal(io.StringIO):
