@@ -45,6 +45,21 @@ def sample(make: Callable[[], Any], n: int) -> str:
     return f"{told}, worth {run['effective_rows']:,.0f}, {verdict}"
 
 
+def ghz(qubits: int, n: int) -> str:
+    rows = datasets.ghz(qubits).sample(n, seed=0)
+    return f"{len(rows):,} rows of {rows.shape[1]} qubits"
+
+
+def load(make: Callable[[], Any]) -> str:
+    data = make()
+    return f"{len(data.train):,} rows of {data.space.sites:,} sites, {len(data.test) if data.test is not None else 0:,} for testing"
+
+
+def simulate(qubits: int, reads: int) -> str:
+    data = datasets.dwave(qubits=qubits, reads=reads, workers=2)
+    return f"{reads} anneals of {data.space.sites:,} qubits, mean energy {data.info['energies'].mean():.1f}"
+
+
 TASKS: dict[str, Callable[[], str]] = {
     "Edwards–Anderson 5×5, pmf": lambda: pmf(5),
     "Edwards–Anderson 5×5, pmf and 10⁵ rows": lambda: sample(lambda: datasets.edwards_anderson(5), 100_000),
@@ -54,6 +69,10 @@ TASKS: dict[str, Callable[[], str]] = {
     "Edwards–Anderson 32×32, 10³ rows": lambda: sample(lambda: datasets.edwards_anderson(32), 1_000),
     "Potts 3×3, 3 states, 10⁵ rows": lambda: sample(lambda: datasets.potts(3, 3), 100_000),
     "Potts 6×6, 3 states, 10⁴ rows": lambda: sample(lambda: datasets.potts(6, 3), 10_000),
+    "GHZ, 20 qubits, 10⁵ rows": lambda: ghz(20, 100_000),
+    "MNIST, read from files": lambda: load(datasets.mnist),
+    "Advantage reads q2084, read and energies checked": lambda: load(lambda: datasets.dwave("advantage41_q2084")),
+    "annealer of 2000 qubits, simulated, 100 reads": lambda: simulate(2000, 100),
 }
 
 

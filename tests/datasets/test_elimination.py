@@ -15,8 +15,10 @@ from chi_square import FAILURE, assert_drawn_from, assert_means
 from scipy import stats
 
 from neurise.dataset import Dataset
-from neurise.datasets import _elimination, _elimination_order, edwards_anderson
-from neurise.datasets._elimination import Elimination
+from neurise.datasets import edwards_anderson
+from neurise.datasets._pairwise import elimination as _elimination
+from neurise.datasets._pairwise import elimination_order as _elimination_order
+from neurise.datasets._pairwise.elimination import Elimination
 from neurise.interactions import Interactions
 from neurise.mcmc import parallel_tempering
 

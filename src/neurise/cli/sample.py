@@ -32,7 +32,8 @@ def sample(
         typer.Option("-n", "--number", help="How many rows.", show_default="1000, or one for each line of --clamp"),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file: .npy, .npz, .csv, .tsv, …", show_default="csv on stdout")
+        Path | None,
+        typer.Option("--output", "-o", help="A file: .npy, .npz, .csv, .tsv, …", show_default="csv on stdout"),
     ] = None,
     label: Annotated[
         str | None, typer.Option(help="Class of all rows.", show_default="classes by their frequency")

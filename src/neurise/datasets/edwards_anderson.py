@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._lattice import check_side, check_strength, square_lattice
+from neurise.datasets._pairwise.lattice import check_side, check_strength, square_lattice
 from neurise.datasets.ising import ising
 
 

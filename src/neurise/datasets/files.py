@@ -12,7 +12,6 @@ import numpy as np
 
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
-from neurise.datasets._enumeration import draw_from_law
 from neurise.datasets._formats.archive import KEYS, guarded, read_npz
 from neurise.datasets._formats.endings import ARRAYS, ENDINGS, FASTA, TABLES, ending_of, listed
 from neurise.datasets._formats.fasta import read_fasta, sequence_weights
@@ -22,6 +21,7 @@ from neurise.datasets._formats.table import read_table
 from neurise.datasets._formats.text import read_windows
 from neurise.datasets._formats.truth import restore
 from neurise.datasets._formats.writing import check_ending, write_dataset, write_rows
+from neurise.datasets._pairwise.enumeration import draw_from_law
 from neurise.laws import as_law
 from neurise.space import Space
 

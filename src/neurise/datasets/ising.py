@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._graph import read_graph
-from neurise.datasets._pairwise import PairwiseLaw
+from neurise.datasets._pairwise.graph import read_graph
+from neurise.datasets._pairwise.law import PairwiseLaw
 from neurise.interactions import Interactions
 
 

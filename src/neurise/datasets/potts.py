@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._lattice import check_side, check_strength, square_lattice
-from neurise.datasets._pairwise import PairwiseLaw
+from neurise.datasets._pairwise.lattice import check_side, check_strength, square_lattice
+from neurise.datasets._pairwise.law import PairwiseLaw
 from neurise.interactions import Interactions
 from neurise.space import MAX_STATES
 

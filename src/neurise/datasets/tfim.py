@@ -9,7 +9,7 @@ import numpy as np
 
 from neurise.dataset import Dataset
 from neurise.datasets._bits import read_bits
-from neurise.datasets._enumeration import draw_from_law
+from neurise.datasets._pairwise.enumeration import draw_from_law
 from neurise.datasets._sources import locate, unpacked
 from neurise.space import Space
 

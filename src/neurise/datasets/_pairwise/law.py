@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from neurise.datasets._elimination import Elimination
-from neurise.datasets._elimination_order import Plan, find_plan
-from neurise.datasets._enumeration import LIMIT, draw_from_law, pairwise_law, tokens_at
+from neurise.datasets._pairwise.elimination import Elimination
+from neurise.datasets._pairwise.elimination_order import Plan, find_plan
+from neurise.datasets._pairwise.enumeration import LIMIT, draw_from_law, pairwise_law, tokens_at
 from neurise.interactions import Interactions
 from neurise.mcmc import parallel_tempering
 

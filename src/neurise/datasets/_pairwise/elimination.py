@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise.datasets._elimination_order import Plan
+from neurise.datasets._pairwise.elimination_order import Plan
 from neurise.interactions import Interactions
 
 DOUBLE = 2**24

@@ -1,0 +1,1 @@
+"""Pairwise models: their graphs, and three ways to their law."""
