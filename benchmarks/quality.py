@@ -26,13 +26,13 @@ from neurise.laws import distance
 LOSSES = ["screening", "weighted_screening(0.5)", "cross_entropy"]
 
 
-def ising_cell(cell: tuple[int, str, int], rows: int, device: str) -> dict[str, Any]:
+def ising_cell(cell: tuple[int, str, int], rows: int, depth: int, device: str) -> dict[str, Any]:
     instance, loss, seed = cell
     torch.set_num_threads(2)
     data = neurise.datasets.edwards_anderson(side=5, seed=instance)
     samples = data.sample(rows, seed=1000 + instance)
     began = time.perf_counter()
-    model = neurise.NeurISE(depth=3, loss=loss).fit(samples, seed=seed, device=device, verbose=False)
+    model = neurise.NeurISE(depth=depth, loss=loss).fit(samples, seed=seed, device=device, verbose=False)
     seconds = time.perf_counter() - began
     pmf = torch.from_numpy(data.pmf).to(device)
     return {
@@ -48,7 +48,7 @@ def ising_cell(cell: tuple[int, str, int], rows: int, device: str) -> dict[str, 
 
 def ising(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     cells = list(product(arguments.instances, LOSSES, arguments.seeds))
-    shared = [[arguments.rows] * len(cells), [arguments.device] * len(cells)]
+    shared = [[value] * len(cells) for value in (arguments.rows, arguments.depth, arguments.device)]
     if arguments.workers == 1:
         return [ising_cell(*call) for call in zip(cells, *shared, strict=True)]
     with ProcessPoolExecutor(arguments.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -74,12 +74,15 @@ def main() -> None:
     parser.add_argument("--instances", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--json", metavar="FILE", help="also write every single run")
     arguments = parser.parse_args()
     machine = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else platform.machine()
-    print(f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}; 5×5, {arguments.rows} samples")
+    print(
+        f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}; 5×5, {arguments.rows} samples, depth {arguments.depth}"
+    )
     results = ising(arguments)
     show(results)
     if arguments.json:

@@ -46,17 +46,4 @@ def ising(
     spins = np.array([-1, 1], dtype=np.int8)
     interactions = Interactions.ising(model.edges, model.couplings, model.fields)
     law = PairwiseLaw(interactions, spins, name=name, sampler=sampler, sweeps=sweeps)
-    law.info.put("nodes", model.nodes)
-    return Dataset(
-        name,
-        interactions.space,
-        spins,
-        law=law.pmf if law.enumerable else None,
-        draw=law.draw,
-        log_weight=law.log_weight,
-        edges=model.edges,
-        couplings=model.couplings,
-        fields=model.fields,
-        shape=shape,
-        info=law.info,
-    )
+    return law.dataset(model.nodes, model.edges, model.couplings, model.fields, shape)

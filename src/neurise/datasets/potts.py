@@ -51,17 +51,4 @@ def potts(
     symbols = np.arange(states, dtype=np.int8 if states <= 128 else np.int16)
     name = f"potts(side={side}, states={states}, seed={seed})"
     law = PairwiseLaw(interactions, symbols, name=name, sampler=sampler, sweeps=sweeps)
-    law.info.put("nodes", list(range(side * side)))
-    return Dataset(
-        name,
-        interactions.space,
-        symbols,
-        law=law.pmf if law.enumerable else None,
-        draw=law.draw,
-        log_weight=law.log_weight,
-        edges=edges,
-        couplings=couplings,
-        fields=fields,
-        shape=(side, side),
-        info=law.info,
-    )
+    return law.dataset(list(range(side * side)), edges, couplings, fields, (side, side))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
+from neurise.dataset import Dataset
 from neurise.datasets._pairwise.elimination import Elimination
 from neurise.datasets._pairwise.elimination_order import Plan, find_plan
 from neurise.datasets._pairwise.enumeration import LIMIT, draw_from_law, pairwise_law, tokens_at
@@ -42,6 +43,25 @@ class PairwiseLaw:
             raise ValueError(f"{name} has {size}, too many to enumerate (the limit is {LIMIT:,}); use sampler='auto'")
         if sampler == "exact" and self.plan is None:
             raise ValueError(f"the graph of {name} is too wide to eliminate its sites exactly; use sampler='tempering'")
+
+    def dataset(
+        self, nodes: Sequence[Any], edges: np.ndarray, couplings: np.ndarray, fields: np.ndarray, shape: Any = None
+    ) -> Dataset:
+        """Give the model as a data set, with its graph as the user knows it."""
+        self.info.put("nodes", nodes)
+        return Dataset(
+            self.name,
+            self.model.space,
+            self.symbols,
+            law=self.pmf if self.enumerable else None,
+            draw=self.draw,
+            log_weight=self.log_weight,
+            edges=edges,
+            couplings=couplings,
+            fields=fields,
+            shape=shape,
+            info=self.info,
+        )
 
     @property
     def enumerable(self) -> bool:
