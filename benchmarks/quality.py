@@ -80,9 +80,8 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", help="also write every single run")
     arguments = parser.parse_args()
     machine = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else platform.machine()
-    print(
-        f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}; 5×5, {arguments.rows} samples, depth {arguments.depth}"
-    )
+    print(f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}")
+    print(f"5×5, {arguments.rows} samples, depth {arguments.depth}")
     results = ising(arguments)
     show(results)
     if arguments.json:
