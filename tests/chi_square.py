@@ -16,7 +16,7 @@ def assert_drawn_from(places: np.ndarray, law: np.ndarray) -> None:
     counts = np.bincount(places, minlength=len(law)).astype(float)
     assert len(counts) == len(law)
     assert counts[law == 0].sum() == 0, "something of probability zero was drawn"
-    expected = law * len(places)
+    counts, expected = counts[law > 0], law[law > 0] * len(places)
     order = np.argsort(expected)
     cell = np.minimum((expected[order].cumsum() // MIN_EXPECTED), 1e9).astype(int)
     _, cell = np.unique(cell, return_inverse=True)  # a cell ends where the running sum passes a multiple

@@ -2,7 +2,7 @@
 
 import torch
 
-from neurise import discovery
+from neurise import discovery, exact
 from neurise.conditionals import NetworkConditionals
 from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space
@@ -13,10 +13,14 @@ class Untrained:
 
     def __init__(self, conditionals: NetworkConditionals) -> None:
         self.conditionals = conditionals
-        self.order_ = range(conditionals.noise.space.sites)
+        self.space_ = conditionals.noise.space
+        self.order_ = range(self.space_.sites)
 
     def label_terms(self, y: object) -> list[tuple[torch.Tensor | None, float]]:
         return [(None, 1.0)]
+
+    def chain_law(self, label: torch.Tensor | None, start: torch.Tensor | None = None) -> torch.Tensor:
+        return exact.chain_law(self.conditionals, label, start)
 
 
 def untrained(

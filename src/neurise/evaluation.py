@@ -79,7 +79,7 @@ def total_variation(case: Case) -> Iterator[Measurement]:
         return
     small = max(case.model.space_.size, len(pmf)) <= EXACT_LIMIT
     if offers_law and (small if case.exact is None else case.exact):
-        law = exactly.law(case.model).cpu().numpy()  # type: ignore[arg-type]
+        law = exactly.law(case.model).cpu().numpy()
         value = distance(case.in_order_of_data(law), pmf)
         yield Measurement("total_variation", value, floor=0.0, note="exact: the model's whole law against the pmf")
         return

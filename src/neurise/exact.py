@@ -26,15 +26,26 @@ class Sampler(Protocol):
     """What the exact tools need of a fitted model."""
 
     @property
-    def conditionals(self) -> Conditionals:
-        """Return the conditionals that drive its reverse chain, over its sites in the order in which they are noised."""
+    def space_(self) -> Space:
+        """Return how many sites and states there are."""
 
     @property
     def order_(self) -> Sequence[int]:
-        """Return the user's site at each place of that order."""
+        """Return the user's site at each place of the model's own order."""
 
     def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
         """Return the labels to condition on, (1,) tensors, and the probability of each."""
+
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+        """Return the law of its samples given a label, over its own order of sites; see :func:`chain_law`."""
+
+
+class Chain(Sampler, Protocol):
+    """What the theorem needs: a model that runs a round-robin chain backwards."""
+
+    @property
+    def conditionals(self) -> Conditionals:
+        """Return the conditionals that drive the reverse chain, over sites in the order in which they are noised."""
 
 
 class Bound(NamedTuple):
@@ -50,24 +61,27 @@ class Bound(NamedTuple):
 
 @torch.no_grad()
 def law(model: Sampler, y: Any = None, *, start: Any = None) -> Tensor:
-    r"""Law of ``model.sample``, (p^q,) float64 on the model's device.
+    """Law of ``model.sample``, (p^q,) float64 on the model's device. Labels are mixed by their frequency unless y is given.
 
-    :math:`\nu_t = K_t\,\nu_{t+1}` for t = T−1 … 0, from the uniform law (or from ``start``). Labels are mixed by their
-    frequency unless y is given.
+    ``start`` is a law to start a reverse chain from, in the place of its own.
     """
-    conditionals = model.conditionals
-    space = conditionals.noise.space
+    space = model.space_
     space.require_enumerable()
-    total = torch.zeros(space.size, dtype=torch.float64, device=conditionals.device)
-    for label, weight in model.label_terms(y):
-        if start is None:
-            current = torch.full((space.size,), 1 / space.size, dtype=torch.float64, device=conditionals.device)
-        else:
-            current = _to_chain(as_law(start, space.size, "start").to(conditionals.device), space, model.order_).clone()
-        for t in reversed(range(conditionals.noise.num_steps)):
-            _push(conditionals, t, current, label)
-        total += weight * current
-    return _to_user(total, space, model.order_)
+    begin = None if start is None else _to_chain(as_law(start, space.size, "start"), space, model.order_)
+    parts = [weight * model.chain_law(label, begin) for label, weight in model.label_terms(y)]
+    return _to_user(torch.stack(parts).sum(0) if len(parts) > 1 else parts[0], space, model.order_)
+
+
+@torch.no_grad()
+def chain_law(conditionals: Conditionals, label: Tensor | None = None, start: Tensor | None = None) -> Tensor:
+    r"""Law of the reverse round-robin chain, :math:`\nu_t = K_t\,\nu_{t+1}` for t = T−1 … 0, from the uniform law or ``start``."""
+    size, device = conditionals.noise.space.size, conditionals.device
+    current = torch.full((size,), 1 / size, dtype=torch.float64, device=device)
+    if start is not None:
+        current.copy_(start)
+    for t in reversed(range(conditionals.noise.num_steps)):
+        _push(conditionals, t, current, label)
+    return current
 
 
 def noised(pmf: Any, noise: RoundRobin, t: int) -> Tensor:
@@ -117,6 +131,15 @@ class ExactConditionals:
         return self
 
     @property
+    def space_(self) -> Space:
+        """Return the space of the chain."""
+        return self.noise.space
+
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+        """Return the law of the chain that the true conditionals reverse."""
+        return chain_law(self, label, start)
+
+    @property
     def order_(self) -> Sequence[int]:
         """Return the sites as they are."""
         return range(self.noise.space.sites)
@@ -156,7 +179,7 @@ class ExactConditionals:
 
 
 @torch.no_grad()
-def bound(model: Sampler, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
+def bound(model: Chain, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
     r"""Evaluate both sides of the paper's theorem, :math:`\mathrm{TV}(\hat\mu_0, \mu_0) \le \delta_T + T\eta + \gamma`.
 
     :math:`\delta_T = \mathrm{TV}(\mu_T, \text{uniform})`; η is the largest TV, over steps and states, between the learnt

@@ -9,7 +9,7 @@ from neurise import discovery
 from neurise.space import Space
 
 SPACE, STEPS = Space(sites=3, states=4), 6
-NAMES = discovery.names("neurise.networks")
+NAMES = [name for name in discovery.names("neurise.networks") if discovery.find("neurise.networks", name).one_site]
 
 
 def make(name: str, *, depth: int = 2, classes: int = 0, seed: int = 0) -> nn.Module:

@@ -211,7 +211,7 @@ def _report(model: Model, data: Dataset, output: Path, *, as_json: bool) -> None
         "rows": 0 if data.train is None else len(data.train),
         "sites": data.space.sites,
         "states": data.space.states,
-        "parameters": sum(parameter.numel() for parameter in model.objective_.network.parameters()),
+        "parameters": model.num_parameters_,
         "steps": int(last.get("step", 0)),
         "seconds": round(last.get("seconds", 0.0), 3),
         "loss": last.get("loss"),

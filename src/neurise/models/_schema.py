@@ -27,6 +27,11 @@ class Schema:
     constant: Tensor  # (sites,) the only token of each place, or −1
     labels: Labels | None
 
+    @property
+    def classes(self) -> int:
+        """How many labels there are; 0 where the data has none."""
+        return 0 if self.labels is None else len(self.labels)
+
     def encode(self, X: Symbols, what: str = "X") -> Tensor:
         """Translate rows of symbols to tokens, (N, sites) uint8."""
         return self.alphabet.encode(X, what, sites=self.space.sites)[:, list(self.order)]

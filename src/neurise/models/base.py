@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -20,47 +19,62 @@ from neurise.models._estimator import Estimator, plain
 from neurise.models._schema import Schema, learn_schema
 from neurise.persistence import save_folder
 from neurise.space import Space
-from neurise.training import memory
-from neurise.training.batches import Rows, digest, split
-from neurise.training.loop import TrainingDiverged, train
-from neurise.training.memory import training_bytes
-from neurise.training.objective import Objective
-from neurise.training.settings import Settings, is_number, positive_whole
+from neurise.training.batches import Rows
+from neurise.training.loop import TrainingDiverged
+from neurise.training.settings import checked_limits, positive_whole
+
+
+class Run(NamedTuple):
+    """What ``fit`` was told about the run, checked."""
+
+    seed: int
+    checkpoint: Path | None
+    resume: bool
+    max_steps: int | None
+    max_seconds: float | None
+    verbose: bool | None
 
 
 class Model(Estimator, ABC):
     """A generative model of discrete data: ``fit``, ``sample``, ``save``.
 
-    **Writing one.** A model is one file in ``models/`` whose class bears the file's name. It writes down three things
-    and inherits the rest (input checks, symbols and labels, validation split, training, checkpoints, files,
-    scikit-learn's rules):
+    **Writing one.** A model is one file in ``models/`` whose class bears the file's name. It inherits input checks,
+    symbols and labels, files and scikit-learn's rules, and writes down:
 
-    - ``__init__``: keyword-only, stores each argument under its own name and does nothing else. Every model takes
-      ``alphabet``, ``order`` and the arguments that :meth:`settings` and the validation split read.
-    - ``_build()``: check the arguments and make the :class:`Objective` whose network is to be learnt, for
-      ``self.schema_``. The network has a ``reset(generator)`` that gives every one of its weights a value.
-    - ``_draw(n, y, clamp, generator)``: tokens (n, sites), from the learnt network.
+    - its parameters: keyword-only constructor arguments with defaults, stored under their own names and nothing else
+      (a ``dataclass(kw_only=True, eq=False, repr=False)`` does just that). Every model takes ``alphabet`` and ``order``.
+    - ``_learn(rows, held, run)``: learn from tokens, for ``self.schema_``. What trains a network inherits this from
+      :class:`neurise.models._trained.TrainedModel` and writes ``_build`` instead.
+    - ``_tensors()`` and ``_restore(tensors)``: everything that was learnt, and how it is taken back.
+    - ``_draw(n, y, clamp, generator)``: tokens (n, sites).
 
-    A model with a likelihood adds ``_log_prob`` or ``_elbo``. What is learnt ends in an underscore. Inside a model,
-    data are tokens and sites stand in the order in which they are noised; :class:`Schema` translates at the door.
+    A model with a likelihood adds ``_log_prob`` or ``_elbo``; one whose law can be written out adds ``chain_law``. What is
+    learnt ends in an underscore. Inside a model, data are tokens and sites stand in the order in which they are noised;
+    :class:`Schema` translates at the door.
     """
 
     alphabet: Any
     order: Any
-    validation_fraction: float
-    steps: int
 
     schema_: Schema
     history_: list[dict[str, float]]
-    stopped_: str  # why training ended: steps, time, patience, interrupted, diverged; or "constant": nothing to learn
+    stopped_: str  # why training ended: steps, time, patience, interrupted, diverged; "constant": nothing to learn;
+    # or "solved": the answer has a closed form
     device_: torch.device
-    objective_: Objective
 
     # --- what a model writes ---------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _build(self) -> Objective:
-        """Make the untrained objective for the fitted schema."""
+    def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
+        """Learn from rows of tokens; ``held`` are validation rows that the user gave. Sets ``history_`` and ``stopped_``."""
+
+    @abstractmethod
+    def _tensors(self) -> Mapping[str, Tensor]:
+        """Return everything that was learnt, by name."""
+
+    @abstractmethod
+    def _restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take back what :meth:`_tensors` gave, for ``self.schema_`` and onto ``self.device_``."""
 
     @abstractmethod
     def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
@@ -75,6 +89,13 @@ class Model(Estimator, ABC):
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no bound on its likelihood; compare samples instead")
+
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+        """Law of ``_draw`` given a label (1,), (p^q,) float64 over the model's own order of sites: for :mod:`neurise.exact`.
+
+        ``start`` takes the place of the law that a reverse chain starts from.
+        """
+        raise NotImplementedError(f"the law of a {type(self).__name__} cannot be written out; compare samples instead")
 
     # --- fitting ---------------------------------------------------------------------------------------------------
 
@@ -101,24 +122,15 @@ class Model(Estimator, ABC):
         which leaves a usable model.
         """
         schema, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
-        settings = self.settings(max_steps, max_seconds)
-        if not is_number(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
+        steps, seconds = checked_limits(max_steps, max_seconds)
         if resume and checkpoint is None:
             raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
         place, start = devices.resolve(device), devices.checked_seed(seed)
+        run = Run(start, None if checkpoint is None else Path(checkpoint), resume, steps, seconds, verbose)
         before = dict(vars(self))
         self.schema_, self.device_, self.history_, self.stopped_ = schema, place, [], "constant"
         try:
-            self.objective_ = self._built()
-            network = self.objective_.network
-            needed = training_bytes(network, rows.x.numel(), settings.batch_size, self.objective_.bytes_per_example)
-            memory.require(needed, place, "use a smaller batch_size or width")
-            # Weights are drawn on the CPU, so that a seed means the same start on every device.
-            network.to_empty(device="cpu").reset(torch.Generator().manual_seed(start))  # type: ignore[operator]
-            network.to(place)
-            if bool((schema.constant < 0).any()):
-                self._train(rows, held, settings, start, checkpoint, resume, verbose)
+            self._learn(rows, held, run)
         except Exception as error:
             # Training that diverges or cannot write a checkpoint leaves a usable model. Whatever else fails, a setting or
             # a file that is refused say, leaves the model as it was.
@@ -127,52 +139,6 @@ class Model(Estimator, ABC):
                 vars(self).update(before)
             raise
         return self
-
-    def _train(
-        self,
-        rows: Rows,
-        held: Rows | None,
-        settings: Settings,
-        seed: int,
-        checkpoint: str | Path | None,
-        resume: bool,
-        verbose: bool | None,
-    ) -> None:
-        fingerprint = {
-            "data": digest(rows, held),
-            "model": json.dumps([type(self).__name__, plain(self.get_params())]),
-            "seed": seed,
-            "max_steps": settings.max_steps,
-            "max_seconds": plain(settings.max_seconds),
-            "device": self.device_.type,
-        }
-        if held is None:
-            rows, held = split(rows, self.validation_fraction, generator=torch.Generator().manual_seed(seed))
-        self.stopped_ = "interrupted"  # unless training comes to an end of its own
-        try:
-            self.stopped_ = train(
-                self.objective_,
-                rows.to(self.device_),
-                None if held is None else held.to(self.device_),
-                settings,
-                generator=self._generator(seed),
-                fingerprint=fingerprint,
-                checkpoint=None if checkpoint is None else Path(checkpoint),
-                resume=resume,
-                verbose=verbose,
-                history=self.history_,
-            )
-        except TrainingDiverged:
-            self.stopped_ = "diverged"
-            raise
-
-    def settings(self, max_steps: int | None, max_seconds: float | None) -> Settings:
-        """Return the settings of the loop: the constructor's, and what ``fit`` was told."""
-        if max_steps is None and max_seconds is None:
-            max_steps = self.steps
-        names = ("batch_size", "learning_rate", "weight_decay", "warmup", "clip_norm", "average_decay", "patience")
-        chosen = {name: getattr(self, name) for name in names}
-        return Settings(max_steps=max_steps, max_seconds=max_seconds, **chosen)
 
     # --- using -----------------------------------------------------------------------------------------------------
 
@@ -185,6 +151,12 @@ class Model(Estimator, ABC):
     def order_(self) -> tuple[int, ...]:
         """Return the user's site at each place of the order of noising."""
         return self._fitted().order
+
+    @property
+    def num_parameters_(self) -> int:
+        """How many numbers were learnt."""
+        self._fitted()
+        return sum(tensor.numel() for tensor in self._tensors().values())
 
     def sample(self, n: int, y: Any = None, *, clamp: Any = None, seed: int | None = None) -> Any:
         """Draw n configurations, (n, sites) of the symbols and the kind of array that were fitted.
@@ -245,7 +217,7 @@ class Model(Estimator, ABC):
             "history": self.history_,
             "stopped": self.stopped_,
         }
-        save_folder(Path(path), config, self.objective_.network.state_dict())
+        save_folder(Path(path), config, self._tensors())
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Self:
@@ -253,14 +225,13 @@ class Model(Estimator, ABC):
         model = cls(**config["params"])
         model.schema_ = Schema.from_dict(config["schema"])
         model.history_, model.stopped_, model.device_ = config["history"], config["stopped"], device
-        model.objective_ = model._built()
-        model.objective_.network.to_empty(device=device).requires_grad_(False).load_state_dict(dict(tensors))
+        model._restore(tensors)
         return model
 
     # --- helpers ---------------------------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "objective_")
+        return hasattr(self, "schema_")
 
     def _fitted(self) -> Schema:
         if not self.__sklearn_is_fitted__():
@@ -274,12 +245,6 @@ class Model(Estimator, ABC):
             labels = schema.encode_labels(y, n)
             return [(None if labels is None else labels.to(self.device_), 1.0)]
         return [(label.expand(n), weight) for label, weight in self.label_terms(None) if label is not None]
-
-    def _built(self) -> Objective:
-        with torch.device(
-            "meta"
-        ):  # shapes alone: how large the network is should be known before memory is taken for it
-            return self._build()
 
     def _generator(self, seed: int | None) -> Generator:
         return devices.generator(seed, self.device_)

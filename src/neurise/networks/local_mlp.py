@@ -17,6 +17,7 @@ class LocalMLP(nn.Module):
     (S, R, in) · (S, in, out). A step an example is S = batch, R = 1; one step for a whole batch is S = 1.
     """
 
+    one_site = True  # logits of the asked site alone
     free_steps = False  # network t has only ever seen site t mod q
 
     def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:

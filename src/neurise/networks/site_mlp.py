@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from neurise.networks._blocks import blocks, reset_blocks
 from neurise.networks._inputs import visible_one_hot
 from neurise.space import Space
 
@@ -20,6 +21,7 @@ class SiteMLP(nn.Module):
     and the change of one site from a to b adds :math:`W_{i,b} - W_{i,a}`: O(width).
     """
 
+    one_site = True  # logits of the asked site alone
     free_steps = True  # any (t, u) can be asked for, though only those it was trained at mean something
 
     def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:
@@ -30,10 +32,7 @@ class SiteMLP(nn.Module):
         self.time = nn.Parameter(torch.empty(width))
         self.label = nn.Parameter(torch.empty(classes, width))
         self.bias = nn.Parameter(torch.empty(width))
-        blocks: list[nn.Module] = [nn.LayerNorm(width), nn.SiLU()]
-        for _ in range(depth - 1):
-            blocks += [nn.Linear(width, width), nn.LayerNorm(width), nn.SiLU()]
-        self.hidden = nn.Sequential(*blocks)
+        self.hidden = blocks(width, depth)
         self.output = nn.Linear(width, space.states)
 
     def reset(self, generator: torch.Generator) -> None:
@@ -41,12 +40,7 @@ class SiteMLP(nn.Module):
         nn.init.normal_(self.token, std=self.space.sites**-0.5, generator=generator)
         for one in (self.site, self.time, self.label):
             nn.init.normal_(one, generator=generator)
-        for layer in self.hidden:
-            if isinstance(layer, nn.Linear):
-                nn.init.kaiming_uniform_(layer.weight, a=5**0.5, generator=generator)
-                nn.init.zeros_(layer.bias)
-            elif isinstance(layer, nn.LayerNorm):
-                layer.reset_parameters()
+        reset_blocks(self.hidden, generator)
         # Every conditional starts uniform, where the screening loss is 1 and its gradient is tame.
         for zero in (self.bias, self.output.weight, self.output.bias):
             nn.init.zeros_(zero)

@@ -23,6 +23,8 @@ class RoundRobin:
     space: Space
     keep_prob: float
     cycles: int
+    heat_bath: bool = False
+    """Reverse a step by a fresh draw from the conditional, whatever the site holds: another valid reversal of the chain."""
 
     def __post_init__(self) -> None:
         number = isinstance(self.keep_prob, int | float | np.floating)
@@ -90,8 +92,14 @@ class RoundRobin:
             P(X_{t,u} = a \mid X_{t+1} = \tilde x)
             = \frac{k(\tilde x_u \mid a)\,\mu_t(a \mid x_{-u})}{\sum_c k(\tilde x_u \mid c)\,\mu_t(c \mid x_{-u})}
 
-        Both cases of the paper's reverse kernel in one formula. It is never 0/0, because k > 0 for every ε < 1.
+        Both cases of the paper's reverse kernel in one formula. It is never 0/0, because k > 0 for every ε < 1. The heat
+        bath leaves k out.
         """
+        if self.heat_bath:
+            return torch.log_softmax(log_conditional, dim=-1)
+        return self._bayes(log_conditional, x_u)
+
+    def _bayes(self, log_conditional: Tensor, x_u: Tensor) -> Tensor:
         once = torch.ones((), dtype=torch.int64, device=x_u.device)
         return torch.log_softmax(log_conditional + self.log_kernel(x_u, once).to(log_conditional.dtype), dim=-1)
 
@@ -103,7 +111,7 @@ class RoundRobin:
             = \mu(a) \Big[\varepsilon\,\frac{\lambda(a)}{D_a} + \frac{1-\varepsilon}{p} \sum_b \frac{\lambda(b)}{D_b}\Big],
             \qquad D_b = \varepsilon\,\mu(b) + \frac{1-\varepsilon}{p}
         """
-        if self.is_hard:
+        if self.is_hard or self.heat_bath:
             return conditional * law.sum(dim=-1, keepdim=True)
         floor = (1 - self.keep_prob) / self.space.states
         ratio = law / (self.keep_prob * conditional + floor)
@@ -114,7 +122,7 @@ class RoundRobin:
 
         .. math:: q(a \mid x_{0,u}, \tilde x_u) \propto k(\tilde x_u \mid a)\,k^{v}(a \mid x_{0,u}), \qquad v = v_u(t)
         """
-        return self.reverse(self.log_kernel(x_0u, visits), x_u)
+        return self._bayes(self.log_kernel(x_0u, visits), x_u)
 
     def start(self, n: int, *, generator: Generator) -> Tensor:
         """Draw n states at time T from the uniform law, where the reverse chain starts."""

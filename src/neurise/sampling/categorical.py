@@ -20,4 +20,4 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
     """
     cdf = log_probs.to(uniform.dtype).exp().cumsum(dim=-1)
     level = uniform[..., None] * cdf[..., -1:]
-    return (level >= cdf[..., :-1]).sum(dim=-1).to(torch.uint8)
+    return (level >= cdf[..., :-1]).sum(dim=-1).to(torch.uint8 if log_probs.shape[-1] <= 256 else torch.int16)

@@ -26,12 +26,9 @@ class Settings:
     def __post_init__(self) -> None:
         if self.max_steps is None and self.max_seconds is None:
             raise ValueError("training needs max_steps or max_seconds")
-        for name in ("batch_size", "patience", "max_steps"):
-            value = getattr(self, name)
-            if value is not None or name != "max_steps":
-                object.__setattr__(self, name, positive_whole(name, value))
-        if self.max_seconds is not None:
-            self._require("max_seconds", "a positive number", lambda value: 0 < value < math.inf)
+        object.__setattr__(self, "max_steps", checked_limits(self.max_steps, self.max_seconds)[0])
+        for name in ("batch_size", "patience"):
+            object.__setattr__(self, name, positive_whole(name, getattr(self, name)))
         self._require("learning_rate", "a positive number", lambda value: 0 < value < math.inf)
         self._require("clip_norm", "positive", lambda value: value > 0)  # infinity means: do not clip
         self._require("weight_decay", "a number, not negative", lambda value: 0 <= value < math.inf)
@@ -58,6 +55,13 @@ class Settings:
 def is_number(value: Any) -> bool:
     """Whether a value is a real number, of Python's or numpy's; True and False are not meant as one."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def checked_limits(max_steps: Any, max_seconds: Any) -> tuple[int | None, float | None]:
+    """Insist on limits that a run can keep; None is none."""
+    if max_seconds is not None and not (is_number(max_seconds) and 0 < max_seconds < math.inf):
+        raise ValueError(f"max_seconds must be a positive number, got {max_seconds!r}")
+    return None if max_steps is None else positive_whole("max_steps", max_steps), max_seconds
 
 
 def positive_whole(name: str, value: Any) -> int:

@@ -1,0 +1,117 @@
+"""Models that train a network: the settings they share, and how the training loop is run for them."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neurise.models._estimator import plain
+from neurise.models.base import Model, Run
+from neurise.training import memory
+from neurise.training.batches import Rows, digest, split
+from neurise.training.loop import TrainingDiverged, train
+from neurise.training.objective import Objective
+from neurise.training.settings import Settings, is_number
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TrainedModel(Model):
+    """A model that is learnt by gradient descent. It writes ``_build`` and ``_draw``, and inherits the rest.
+
+    Args:
+        order: the sites in the order in which the model takes them.
+        alphabet: all symbols, where the sample may lack some.
+        steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
+        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
+            training loop's; warmup is a fraction of the run, patience a number of evaluations.
+    """
+
+    order: Sequence[int] | None = None
+    alphabet: Sequence[Any] | None = None
+    steps: int = 4000
+    batch_size: int = 1024
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-4
+    warmup: float = 0.05
+    clip_norm: float = 1.0
+    average_decay: float = 0.995
+    patience: int = 20
+    validation_fraction: float = 0.1
+    objective_: Objective = field(init=False)  # with the network as it was learnt
+
+    @abstractmethod
+    def _build(self) -> Objective:
+        """Check the parameters and make the untrained objective for ``self.schema_``.
+
+        Its network has a ``reset(generator)`` that gives every one of its weights a value. It is made on torch's meta
+        device, so no weight may be read here.
+        """
+
+    def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
+        settings = self.settings(run.max_steps, run.max_seconds)
+        if not is_number(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
+        objective = self._built()
+        network = objective.network
+        needed = memory.training_bytes(network, rows.x.numel(), settings.batch_size, objective.bytes_per_example)
+        memory.require(needed, self.device_, "use a smaller batch_size or width")
+        # Weights are drawn on the CPU, so that a seed means the same start on every device.
+        network.to_empty(device="cpu").reset(torch.Generator().manual_seed(run.seed))  # type: ignore[operator]
+        network.to(self.device_)
+        if bool((self.schema_.constant < 0).any()):
+            self._train(rows, held, settings, run)
+
+    def _train(self, rows: Rows, held: Rows | None, settings: Settings, run: Run) -> None:
+        fingerprint = {
+            "data": digest(rows, held),
+            "model": json.dumps([type(self).__name__, plain(self.get_params())]),
+            "seed": run.seed,
+            "max_steps": settings.max_steps,
+            "max_seconds": plain(settings.max_seconds),
+            "device": self.device_.type,
+        }
+        if held is None:
+            rows, held = split(rows, self.validation_fraction, generator=torch.Generator().manual_seed(run.seed))
+        self.stopped_ = "interrupted"  # unless training comes to an end of its own
+        try:
+            self.stopped_ = train(
+                self.objective_,
+                rows.to(self.device_),
+                None if held is None else held.to(self.device_),
+                settings,
+                generator=self._generator(run.seed),
+                fingerprint=fingerprint,
+                checkpoint=run.checkpoint,
+                resume=run.resume,
+                verbose=run.verbose,
+                history=self.history_,
+            )
+        except TrainingDiverged:
+            self.stopped_ = "diverged"
+            raise
+
+    def settings(self, max_steps: int | None, max_seconds: float | None) -> Settings:
+        """Return the settings of the loop: the constructor's, and what ``fit`` was told."""
+        if max_steps is None and max_seconds is None:
+            max_steps = self.steps
+        names = ("batch_size", "learning_rate", "weight_decay", "warmup", "clip_norm", "average_decay", "patience")
+        chosen = {name: getattr(self, name) for name in names}
+        return Settings(max_steps=max_steps, max_seconds=max_seconds, **chosen)
+
+    def _tensors(self) -> Mapping[str, Tensor]:
+        return self.objective_.network.state_dict()
+
+    def _restore(self, tensors: Mapping[str, Tensor]) -> None:
+        network = self._built().network
+        network.to_empty(device=self.device_).requires_grad_(False).load_state_dict(dict(tensors))
+
+    def _built(self) -> Objective:
+        with torch.device("meta"):  # shapes alone: how large the network is should be known before memory is taken
+            self.objective_ = self._build()
+        return self.objective_

@@ -1,0 +1,52 @@
+"""A network that answers for all sites at once, from all of them: the peers' backbone."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from neurise.networks._blocks import blocks, reset_blocks
+from neurise.networks._inputs import one_hot
+from neurise.space import Space
+
+
+class JointMLP(nn.Module):
+    r"""(time, x, class label) → p numbers for every site, with the blocks, width and depth of :class:`SiteMLP`.
+
+    ``depth`` blocks Linear → LayerNorm → SiLU of ``width`` units, then Linear → q·p. The first Linear is a sum of columns,
+
+    .. math:: h = b + \sum_{i} W_{i, x_i} + \tau\,c + L_y, \qquad \tau = 2t - 1,
+
+    with t in [0, 1] the time of the noise: 0 is data, 1 is noise. A token p is a masked site: its one-hot is all-zero.
+    """
+
+    one_site = False
+
+    def __init__(self, space: Space, *, width: int, depth: int, classes: int = 0) -> None:
+        super().__init__()
+        self.space, self.classes = space, classes
+        self.token = nn.Parameter(torch.empty(space.sites * space.states, width))
+        self.time = nn.Parameter(torch.empty(width))
+        self.label = nn.Parameter(torch.empty(classes, width))
+        self.bias = nn.Parameter(torch.empty(width))
+        self.hidden = blocks(width, depth)
+        self.output = nn.Linear(width, space.sites * space.states)
+
+    def reset(self, generator: torch.Generator) -> None:
+        """Draw the weights: the q tokens together weigh as much as the time or the label does, and the output starts at 0."""
+        nn.init.normal_(self.token, std=self.space.sites**-0.5, generator=generator)
+        for one in (self.time, self.label):
+            nn.init.normal_(one, generator=generator)
+        reset_blocks(self.hidden, generator)
+        for zero in (self.bias, self.output.weight, self.output.bias):
+            nn.init.zeros_(zero)
+
+    def forward(self, t: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return f(t, x), (..., sites, states); t and y broadcast against the rows of x."""
+        tau = (2 * t - 1).to(self.time.dtype)
+        context = self.bias + tau[..., None] * self.time
+        if y is not None:
+            context = context + self.label[y]
+        h = one_hot(x, self.space.states, self.token.dtype).flatten(-2) @ self.token + context
+        output: Tensor = self.output(self.hidden(h))
+        return output.reshape(*output.shape[:-1], self.space.sites, self.space.states)
