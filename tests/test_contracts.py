@@ -71,7 +71,8 @@ def test_a_fit_returns_the_model_itself(name: str) -> None:
 def test_seeds(name: str, variant: dict[str, Any]) -> None:
     first, second, other = (tiny.model(name, **variant).fit(tiny.spins(), seed=seed) for seed in (1, 1, 2))
     assert tiny.same_weights(first, second)
-    assert not tiny.same_weights(first, other)
+    if tiny.is_trained(name):
+        assert not tiny.same_weights(first, other)
     drawn = first.sample(50, seed=3)
     assert np.array_equal(first.sample(50, seed=3), drawn)
     assert np.array_equal(second.sample(50, seed=np.int64(3)), drawn)

@@ -180,4 +180,5 @@ def test_a_refused_fit_leaves_a_fitted_model_as_it_was(name: str, params: dict[s
     with pytest.raises(ValueError, match=next(iter(params))):
         model.set_params(**params).fit(tiny.spins(50, sites=3, seed=5) * 2)
     assert np.array_equal(model.sample(20, seed=0), drawn)
-    assert model.history_[-1]["step"] == 5
+    if tiny.is_trained(name):
+        assert model.history_[-1]["step"] == 5

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from neurise import discovery
+from neurise.models._trained import TrainedModel
 from neurise.models.base import Model
 
-SMALL = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64}
+SMALL = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64, "timesteps": 8, "sampling_steps": 8}
 """What makes a model fast, for those parameters that a model has."""
 
 
@@ -28,8 +29,13 @@ def model(name: str = "neurise", **params: Any) -> Model:
     return kind(**{key: value for key, value in SMALL.items() if key in kind.parameters()} | params)
 
 
+def is_trained(name: str) -> bool:
+    """Whether a model is trained step by step, and not solved at once."""
+    return issubclass(discovery.find("neurise.models", name), TrainedModel)
+
+
 def weights(fitted: Model) -> dict[str, np.ndarray]:
-    return {name: tensor.numpy(force=True) for name, tensor in fitted.objective_.network.state_dict().items()}
+    return {name: tensor.numpy(force=True) for name, tensor in fitted._tensors().items()}
 
 
 def same_weights(first: Model, second: Model) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +10,8 @@ from torch import Generator, Tensor
 
 MAX_STATES = 256
 """Tokens are stored as bytes."""
+ROOM = 2**62
+"""Numbers below this are whole in 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -62,3 +65,17 @@ class Space:
             x[:, site] = (index % self.states).to(torch.uint8)
             index = index // self.states
         return x
+
+
+def row_ids(*sets: Tensor, states: int) -> tuple[Tensor, ...]:
+    """Number the distinct rows of sets of tokens, (n,) each, equal for equal rows; any number of sites will do.
+
+    Rows are read a stretch of sites at a time. What was read so far is replaced by its rank, so that the numbers fit.
+    """
+    x = torch.cat(sets)
+    stretch = max(1, int(math.log(ROOM / len(x)) / math.log(max(2, states))))
+    ids = torch.zeros(len(x), dtype=torch.int64, device=x.device)
+    for columns in torch.split(x, stretch, dim=1):
+        space = Space(columns.shape[1], states)
+        ids = torch.unique(ids * space.size + space.index(columns), return_inverse=True)[1]
+    return tuple(torch.split(ids, [len(part) for part in sets]))

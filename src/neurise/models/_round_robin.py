@@ -25,6 +25,15 @@ FEW_PARTICLES = 10
 """Fewer effective particles than this, or than the rows drawn from them, deserve a warning."""
 
 
+def stratified_steps(conditionals: NetworkConditionals, n: int, *, generator: Generator) -> Tensor:
+    """Draw n steps worth learning, (n,): a batch covers all of them evenly. Conditionals of constant sites are known."""
+    noise, device = conditionals.noise, conditionals.device
+    steps = torch.arange(noise.num_steps, device=device)
+    steps = steps[conditionals.constant[noise.site(steps)] < 0]
+    place = torch.arange(n, device=device) + torch.rand(n, generator=generator, device=device)
+    return steps[(place * (len(steps) / n)).long().clamp(max=len(steps) - 1)]
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class RoundRobinModel(TrainedModel):
     r"""A network learns the conditionals :math:`\mu_t(x_u \mid x_{-u})` of the noised laws, and they run the chain backwards.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import torch
 from torch import Generator, Tensor, nn
 
 from neurise import losses
 from neurise.conditionals import NetworkConditionals
-from neurise.models._round_robin import RoundRobinModel
+from neurise.models._round_robin import RoundRobinModel, stratified_steps
 from neurise.training.objective import Network, Objective
 
 
@@ -46,12 +45,9 @@ class ConditionalObjective:
         return 3 * self.conditionals.bytes_per_row
 
     def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
-        """Noise each row to a time of its own. Times are stratified: a batch covers all steps evenly."""
-        noise, n = self.conditionals.noise, len(x)
-        steps = torch.arange(noise.num_steps, device=x.device)
-        steps = steps[self.conditionals.constant[noise.site(steps)] < 0]
-        place = torch.arange(n, device=x.device) + torch.rand(n, generator=generator, device=x.device)
-        t = steps[(place * (len(steps) / n)).long().clamp(max=len(steps) - 1)]
+        """Noise each row to a time of its own."""
+        noise = self.conditionals.noise
+        t = stratified_steps(self.conditionals, len(x), generator=generator)
         u = noise.site(t)
         x_t = noise.corrupt(x, t, generator=generator)
         x_u = x_t.gather(-1, u[:, None]).squeeze(-1)

@@ -1,0 +1,72 @@
+"""The product of the marginals: what can be learnt without looking at any two sites together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from neurise.batching import batches
+from neurise.models._solved import SolvedModel
+from neurise.sampling.categorical import draw, uniforms
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Independent(SolvedModel):
+    r"""Sites are independent: :math:`P(x \mid y) = \prod_i \hat\mu_i(x_i \mid y)`, with the marginals of the data.
+
+    A baseline. A model that scores no better has learnt nothing about how sites depend on each other.
+
+    Args:
+        order: the sites in the order in which the model takes them; of no consequence here.
+        alphabet: all symbols, where the sample may lack some. One that never occurs has probability zero.
+    """
+
+    def _count(self, x: Tensor, y: Tensor, weights: Tensor) -> dict[str, Tensor]:
+        space, classes = self.schema_.space, max(1, self.schema_.classes)
+        counts = torch.zeros(classes, space.sites, space.states, dtype=torch.float64)
+        for token in range(space.states):
+            here = (x == token).double() * weights[:, None]
+            counts[:, :, token] = torch.zeros(classes, space.sites, dtype=torch.float64).index_add_(0, y, here)
+        return {"marginals": counts / counts.sum(-1, keepdim=True)}
+
+    def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
+        labels = self._class_of(y, n)
+        if clamp is not None:
+            values, given = (part.to(self.device_).expand(n, -1) for part in clamp)
+            if y is None and self.schema_.labels is not None:
+                labels = self._likely_labels(values, given, generator)
+        log_marginals = self.tables_["marginals"].log()
+        parts = []
+        for rows in batches(n, 24 * log_marginals[0].numel()):
+            shape = (rows.stop - rows.start, self.space_.sites)
+            x = draw(log_marginals[labels[rows]], uniforms(shape[0] * shape[1], generator=generator).view(shape))
+            parts.append(x if clamp is None else torch.where(given[rows], values[rows], x))
+        return torch.cat(parts)
+
+    def _likely_labels(self, values: Tensor, given: Tensor, generator: Generator) -> Tensor:
+        """Draw a label for each row by its probability once the given sites are known."""
+        assert self.schema_.labels is not None
+        frequencies = torch.as_tensor(self.schema_.labels.frequencies, device=self.device_).log()
+        seen = self._log_factors(values)  # (classes, n, sites)
+        log_joint = frequencies[:, None] + torch.where(given, seen, 0.0).sum(-1)
+        if not bool((log_joint > -torch.inf).any(0).all()):
+            raise ValueError("the model gives the clamped values probability zero: nothing can be drawn")
+        return draw(log_joint.T.softmax(-1).log(), uniforms(len(values), generator=generator)).long()
+
+    def _log_factors(self, x: Tensor) -> Tensor:
+        """Logarithm of each site's factor for every class, (classes, n, sites)."""
+        sites = torch.arange(self.space_.sites, device=self.device_)
+        return self.tables_["marginals"].log()[:, sites, x.to(self.device_).long()]
+
+    def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
+        labels = self._class_of(y, len(x))
+        return self._log_factors(x).sum(-1)[labels, torch.arange(len(x), device=self.device_)].cpu()
+
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+        """Multiply the marginals out."""
+        law = torch.ones(1, dtype=torch.float64, device=self.device_)
+        for marginal in self.tables_["marginals"][int(self._class_of(label, 1))]:
+            law = (law[:, None] * marginal).flatten()
+        return law
