@@ -80,3 +80,34 @@ def test_mistakes(folder: Path, words: list[str], message: str) -> None:
     assert result.exit_code == 1
     assert message in result.stderr
     assert result.stdout == ""
+
+
+def test_samples_of_a_file_are_as_good_as_a_model(folder: Path) -> None:
+    np.save(folder / "drawn.npy", np.random.default_rng(5).integers(0, 2, (60, 3)))
+    words = ["evaluate", folder / "drawn.npy", "--data", folder / "known.npz", "--json", "--no-baselines"]
+    found = json.loads(run(*words).stdout)
+    assert found["samples"] == 60
+    names = {row["name"] for row in found["rows"]}
+    assert "total_variation" in names
+    assert "log_likelihood" not in names
+    assert all(row["baselines"] == {} for row in found["rows"])
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_figure_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"picture.{ending}"
+    words = ["evaluate", folder / "hard", "--data", folder / "known.npz", "--samples", 50, "--figure", path]
+    result = run(*words)
+    assert result.exit_code == 0
+    assert f"{path} shows it" in result.stderr
+    assert path.stat().st_size > 5000
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    refused = run(*words)  # nobody is there to say yes
+    assert refused.exit_code == 1
+    assert "picture" in refused.stderr
+
+
+def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(folder: Path) -> None:
+    result = run("evaluate", folder / "hard", "--data", folder / "known.npz", "--figure", "picture.txt")
+    assert result.exit_code == 1
+    assert "a figure is a .png, .svg or .pdf file" in result.stderr

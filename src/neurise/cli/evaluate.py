@@ -3,48 +3,86 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from neurise.cli._data import SOURCE, LabelColumn, resolve
-from neurise.cli._output import Device, Json, Seed, print_json, print_table
+from neurise.cli._figure import check_figure
+from neurise.cli._output import Device, Force, Json, Seed, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from neurise.evaluation import Evaluation
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    model: Annotated[str, typer.Argument(help="Folder of a model; or a file of samples, from wherever they come.")],
     data: Annotated[str, typer.Option("--data", help=f"What to compare with. {SOURCE}")],
     samples: Annotated[int, typer.Option(help="How many rows to draw from the model.")] = 10_000,
     exact: Annotated[
         bool | None,
         typer.Option(
-            help="Take the total variation of the whole law, or of samples.", show_default="the law, where it is small"
+            help="Take distances between laws of the whole law, or of samples.",
+            show_default="the law, where it is small",
         ),
     ] = None,
+    baselines: Annotated[
+        bool, typer.Option(help="Score the product of the marginals and the memorised rows beside the model.")
+    ] = True,
+    figure: Annotated[Path | None, typer.Option(help="Draw the comparison: a .png, .svg or .pdf file.")] = None,
     seed: Seed = 0,
     device: Device = None,
     label_column: LabelColumn = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a saved model against data.
+    """Measure a saved model, or samples, against data.
 
     The floor is what a perfect model would score under the same conditions.
     """
     from neurise.evaluation import evaluate as measure
+
+    check_figure(figure, force=force)
+    rows = resolve(data, label_column, rows=None)  # of a law, fresh rows are drawn by the measurements themselves
+    measured = _subject(model, device)
+    evaluation = measure(measured, rows, samples=samples, seed=seed, exact=exact, baselines=baselines)
+    if figure is not None:
+        from neurise.evaluation.figure import draw
+
+        draw(evaluation.case, figure)
+    if as_json:
+        written = {} if figure is None else {"figure": str(figure)}
+        print_json({**evaluation.to_dict(), "model": model, "parameters": evaluation.model, **written})
+        return
+    _show(evaluation, f"{model} on {data}")
+    if figure is not None:
+        say(f"{figure} shows it")
+
+
+def _subject(model: str, device: str | None) -> Any:
+    """Find what is measured: a saved model, or the rows of a file."""
     from neurise.loading import load
 
-    rows = resolve(data, label_column, rows=None)  # of a law, fresh rows are drawn by the measurements themselves
-    fitted = load(model, device)
-    evaluation = measure(fitted, rows, samples=samples, seed=seed, exact=exact)
-    if as_json:
-        print_json({**evaluation.to_dict(), "model": str(model), "parameters": evaluation.model})
-        return
+    if Path(model).is_file():
+        rows = resolve(model, rows=None).train
+        if rows is None:
+            raise ValueError(f"{model} has no rows")
+        return rows
+    return load(model, device)
+
+
+def _show(evaluation: Evaluation, title: str) -> None:
+    compared = ["independent", "memorize"] if evaluation.baselines else []
     table, note = [], ""
     for row in evaluation.rows:
         value = number(row.value) + ("" if row.error is None else f" ± {row.error:.2g}")
-        table.append([row.name, value, number(row.floor), row.units, "" if row.note == note else row.note])
+        others = [number(row.baselines.get(name)) for name in compared]
+        table.append([row.name, value, number(row.floor), *others, row.units, "" if row.note == note else row.note])
         note = row.note
-    print_table(f"{model} on {data}", ["", "value", "floor", "units", ""], table, numbers=(1, 2))
+    columns = ["", "value", "floor", *compared, "units", ""]
+    print_table(title, columns, table, numbers=tuple(range(1, 3 + len(compared))))
+    if compared:
+        say(f"independent and memorize learnt from {evaluation.baselines}")
 
 
 def number(value: float | None) -> str:

@@ -1,0 +1,98 @@
+r"""How good a fitted model is: a table of measurements, each beside what a perfect model would score.
+
+**Adding a measurement.** Write a function ``measure(case: Case) -> Iterator[Measurement]`` and add it to
+:data:`MEASURES`, or hand it to :func:`evaluate`. A :class:`Case` holds what they all need: the model, its samples, rows
+to compare with, a second lot of rows for the floor, and the pmf where one is known. What does not apply yields nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from neurise import discovery
+from neurise.alphabet import Alphabet, as_matrix
+from neurise.dataset import Dataset
+from neurise.evaluation.case import Case
+from neurise.evaluation.measurement import Measure, Measurement
+from neurise.evaluation.measures import MEASURES
+from neurise.models.base import Model
+from neurise.space import Space
+
+__all__ = ["BASELINES", "MEASURES", "Case", "Evaluation", "Measure", "Measurement", "evaluate"]
+
+BASELINES = ("independent", "memorize")
+"""Models that any other should beat, by the names of their files."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The measurements of one model on one data set."""
+
+    model: str
+    data: str
+    samples: int
+    rows: tuple[Measurement, ...]
+    baselines: str  # what the baselines were learnt from; empty where there are none
+    case: Case = field(repr=False, compare=False)  # what was compared, for figures
+
+    def __getitem__(self, name: str) -> Measurement:
+        """Return the measurement of a name."""
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise KeyError(f"{name!r} was not measured; there are: {', '.join(row.name for row in self.rows)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything in JSON's types."""
+        return {
+            "model": self.model,
+            "data": self.data,
+            "samples": self.samples,
+            "baselines": self.baselines,
+            "rows": [row.to_dict() for row in self.rows],
+        }
+
+
+def evaluate(
+    model: Model | Any,
+    data: Dataset | Any,
+    *,
+    samples: int = 10_000,
+    seed: int = 0,
+    exact: bool | None = None,
+    baselines: bool = True,
+    measures: Sequence[Measure] = MEASURES,
+) -> Evaluation:
+    """Measure a fitted model, or samples (n, sites) from anywhere, against a data set or an (N, sites) array of symbols.
+
+    Of a data set the test rows are used, else fresh rows of its law, else the rows that were learnt from. ``samples``
+    rows are drawn from the model, and from the law of the data. Distances between laws are exact up to 2^20
+    configurations, or where ``exact`` is True; ``exact=False`` takes samples instead. Beside each number stand those of
+    the product of the marginals and of the memorised training rows, unless ``baselines`` is False.
+    """
+    if isinstance(samples, bool) or samples != int(samples) or samples < 1:
+        raise ValueError(f"samples must be a positive whole number, got {samples!r}")
+    known = data if isinstance(data, Dataset) else _as_dataset(data)
+    options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
+    case = Case(model, known, **options)
+    rows = tuple(row for measure in measures for row in measure(case))
+    learnable = case.truth.learnable if baselines else None
+    if learnable is not None:
+        learnt, _ = learnable
+        scores: dict[str, dict[str, float | None]] = {}
+        for name in BASELINES:
+            kind = discovery.find("neurise.models", name)
+            fitted = kind(alphabet=known.symbols.tolist()).fit(learnt.X, weights=learnt.weights, seed=seed)
+            own = Case(fitted, known, **{**options, "samples": case.samples, "exact": exact or None}, truth=case.truth)
+            scores[name] = {row.name: row.value for measure in measures for row in measure(own)}
+        rows = tuple(replace(row, baselines={name: scores[name].get(row.name) for name in BASELINES}) for row in rows)
+    text = repr(model) if case.model is not None else "the given samples"
+    return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], case)
+
+
+def _as_dataset(data: Any) -> Dataset:
+    rows = as_matrix(data, "data")
+    symbols = Alphabet.of(rows).symbols
+    return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows)

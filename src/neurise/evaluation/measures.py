@@ -1,0 +1,174 @@
+"""Every metric that applies to a model and its data, each as a function of a :class:`Case` that yields measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from neurise import metrics
+from neurise.evaluation.case import Case
+from neurise.evaluation.measurement import Measure, Measurement
+
+PAIR_ROWS = 5000
+"""Rows of a set that are compared in pairs with each other: the cost is their square."""
+NEIGHBOUR_ROWS = 10_000
+"""Samples whose nearest training row is looked for."""
+
+
+def divergences(case: Case) -> Iterator[Measurement]:
+    """Distances between the two laws: of the whole law where that can be written out, else of samples."""
+    pmf = case.truth.pmf
+    if pmf is None and not case.exact:
+        return
+    law = case.law
+    known: dict[str, Any] = {} if law is not None else {"alphabet": case.data.symbols.tolist()}
+    note = "exact: the model's whole law against the pmf"
+    if law is None:
+        note = f"{case.samples:,} samples against the pmf; floor: as many exact samples"
+    for name in ("total_variation", "kl", "chi2"):
+        estimate = getattr(metrics, name)(case.drawn if law is None else law, pmf, **known)
+        yield Measurement.of(name, estimate, note + ("; of the model from the data" if name == "kl" else ""))
+
+
+def coverage(case: Case) -> Iterator[Measurement]:
+    """Share of the likely configurations that samples visit."""
+    if case.truth.pmf is None:
+        return
+    covered = metrics.coverage(case.drawn, case.truth.pmf, alphabet=case.data.symbols.tolist())
+    note = f"share of the likeliest configurations, 90 % of the mass, that {case.samples:,} samples visit"
+    yield Measurement.of("coverage", covered.modes, note)
+
+
+def correlations(case: Case) -> Iterator[Measurement]:
+    """Distance of the correlations of two and three sites from those of real rows."""
+    sites = case.data.space.sites
+    if sites < 2:
+        return
+    options, reference = _options(case), case.truth.real[0]
+    if not case.truth.independent:  # importances of the rows themselves say more than rows drawn by them
+        reference, options["reference_weights"] = case.truth.rows.X, case.truth.rows.weights
+    note = _note(case, len(reference))
+    error = metrics.cross_correlation(case.drawn, reference, **options)
+    for kind in error._fields:
+        yield Measurement.of(f"correlation_{kind}", getattr(error, kind), note)
+    edges = case.data.edges
+    if edges is not None and 0 < len(edges) < sites * (sites - 1) // 2:
+        on_couplers = metrics.cross_correlation(case.drawn, reference, couplers=edges, **options)
+        yield Measurement.of("correlation_couplers", on_couplers.mean_abs, f"mean |ΔC| on the {len(edges):,} couplers")
+    if sites > 2:
+        triples = metrics.higher_correlation(case.drawn, reference, **options)
+        yield Measurement.of("correlation_triples", triples.mean_abs, "mean |ΔC| over triples of sites")
+
+
+def discrepancies(case: Case) -> Iterator[Measurement]:
+    """Kernel distances and densities between samples and real rows; rows with importances have none."""
+    first, second = (None if part is None else _some(part, PAIR_ROWS, case.seed) for part in case.truth.real)
+    drawn, options = case.drawn[:PAIR_ROWS], {**_options(case), "other": second}
+    if first is None or min(len(first), len(drawn)) < 2 or not case.truth.independent:
+        return
+    note = f"{len(drawn):,} samples against {len(first):,} rows"
+    yield Measurement.of("mmd", metrics.mmd(drawn, first, **options), f"squared, the paper's kernel; {note}")
+    hamming = metrics.mmd(drawn, first, kernel="exponential_hamming", **options)
+    yield Measurement.of("mmd_hamming", hamming, f"squared, exponential in the Hamming distance; {note}")
+    density = metrics.kde(drawn, first, **options)
+    yield Measurement.of("kde", density.log_density, f"log-density of real rows under a kernel estimate; {note}")
+
+
+def physics(case: Case) -> Iterator[Measurement]:
+    """Energies where they are known, and the law of the overlap; rows with importances have none."""
+    first, options = case.truth.real[0], _options(case)
+    if min(len(first), case.samples) < 2 or not case.truth.independent:
+        return
+    if case.data.log_weight is not None and case.data.couplings is not None:
+        energy = metrics.energy(case.drawn, first, case.data.energy, **options)
+        for kind in ("mean", "spread"):
+            yield Measurement.of(f"energy_{kind}", getattr(energy, kind), "of samples; floor: of real rows")
+        yield Measurement.of("energy_distance", energy.wasserstein, "between the two laws of energies (Wasserstein)")
+    overlap = metrics.overlap(case.drawn, first, **options)
+    yield Measurement.of("overlap_distance", overlap.wasserstein, "between the two laws of overlaps (Wasserstein)")
+
+
+def memorisation(case: Case) -> Iterator[Measurement]:
+    """How near samples are to the rows that were learnt from, beside rows that were not."""
+    data = case.data
+    if data.train is None or (data.test is None and data.draw is None):
+        return
+    drawn, held_out = case.drawn[:NEIGHBOUR_ROWS], case.truth.rows.observations()[0][:NEIGHBOUR_ROWS]
+    near = metrics.nearest_neighbour(drawn, data.train, held_out, alphabet=_symbols(case))
+    yield Measurement.of("nearest_distance", near.distance, "to the nearest training row; floor: of held-out rows")
+    yield Measurement.of("copies", near.copies, "share of samples that are training rows; floor: of held-out rows")
+
+
+def likelihood(case: Case) -> Iterator[Measurement]:
+    """Mean log-likelihood of the rows, or a lower bound on it; the floor is the score of the data's own law."""
+    rows, model = case.truth.rows, case.model
+    if model is None:
+        return
+    labels = None if model.schema_.labels is None else rows.labels
+    note = f"mean of {len(rows.X):,} rows" + ("" if labels is None else ", given their labels")
+    options: dict[str, Any] = {"weights": rows.weights}
+    if labels is None:
+        options["pmf_log_prob"] = case.truth.log_pmf(rows.X)
+    name = "log_likelihood"
+    try:
+        found: Any = metrics.log_likelihood(model, rows.X, labels, **options)
+    except NotImplementedError as reason:
+        try:
+            found = metrics.elbo(model, rows.X, labels, seed=case.seed, **options)
+        except NotImplementedError:
+            yield Measurement(name, None, units="nats", note=str(reason))
+            return
+        name = "elbo"
+        note += f"; a lower bound on the log-likelihood, Monte Carlo error {found.monte_carlo:.1g}"
+    if found.impossible:
+        note += f"; {found.impossible:,} rows have probability zero"
+    yield Measurement.of(name, found.nats, note)
+    yield Measurement.of("bits_per_site", found.bits_per_site, "the same with the sign turned; lower is better")
+
+
+def fidelity(case: Case) -> Iterator[Measurement]:
+    """Overlap of the two laws, Σ√(PQ), where both give the probability of a row."""
+    rows = case.truth.real[0]
+    log_p = None if case.model is None or case.data.draw is None else case.truth.log_pmf(rows)
+    if log_p is None:
+        return
+    try:
+        classical = metrics.fidelity(case.model, rows, log_p).classical
+    except NotImplementedError:
+        return
+    yield Measurement.of("fidelity", classical, f"Σ√(PQ), by {len(rows):,} rows of the law")
+
+
+MEASURES: tuple[Measure, ...] = (
+    divergences,
+    coverage,
+    correlations,
+    discrepancies,
+    physics,
+    memorisation,
+    likelihood,
+    fidelity,
+)
+
+
+def _options(case: Case) -> dict[str, Any]:
+    """Give what the metrics of samples against rows take: the second lot of rows, the seed, and all symbols there are."""
+    return {"other": case.truth.real[1], "seed": case.seed, "alphabet": _symbols(case)}
+
+
+def _symbols(case: Case) -> list[Any]:
+    """The data's symbols, and those that samples may hold besides."""
+    return np.unique(np.concatenate([case.data.symbols, case.alphabet.symbols])).tolist()
+
+
+def _note(case: Case, rows: int) -> str:
+    floor = "; floor: other real rows" if case.truth.real[1] is not None else ""
+    return f"{case.samples:,} samples against {rows:,} rows{floor}"
+
+
+def _some(rows: np.ndarray, n: int, seed: int) -> np.ndarray:
+    if len(rows) <= n:
+        return rows
+    return rows[np.random.default_rng(seed).choice(len(rows), n, replace=False)]
