@@ -16,16 +16,30 @@ from neurise import discovery
 from neurise._version import __version__
 
 if TYPE_CHECKING:
-    from neurise import datasets, exact, losses, metrics
+    from neurise import datasets, exact, losses, metrics, structure, theory
     from neurise.evaluation import evaluate
     from neurise.loading import load
     from neurise.models.base import Model
+    from neurise.models.d3pm import D3PM
+    from neurise.models.dfm import DFM
+    from neurise.models.ggm import GGM
+    from neurise.models.independent import Independent
+    from neurise.models.memorize import Memorize
     from neurise.models.neurise import NeurISE
+    from neurise.models.pairwise import Pairwise
+    from neurise.models.sedd import SEDD
     from neurise.space import Space
 
 __all__ = [
+    "D3PM",
+    "DFM",
+    "GGM",
+    "SEDD",
+    "Independent",
+    "Memorize",
     "Model",
     "NeurISE",
+    "Pairwise",
     "Space",
     "__version__",
     "datasets",
@@ -34,9 +48,11 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "structure",
+    "theory",
 ]
 
-_MODULES = ("datasets", "exact", "losses", "metrics")
+_MODULES = ("datasets", "exact", "losses", "metrics", "structure", "theory")
 _PLACES = {"Model": "models.base", "Space": "space", "evaluate": "evaluation", "load": "loading"}
 
 

@@ -25,7 +25,7 @@ finally:
 """
 
 
-@pytest.mark.parametrize("words", [[], ["train"], ["sample"], ["evaluate"], ["demo"]])
+@pytest.mark.parametrize("words", [[], ["train"], ["sample"], ["evaluate"], ["demo"], ["theory"], ["structure"]])
 def test_help_imports_nothing_heavy(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", PROBE, *words, "--help"], capture_output=True, text=True, check=True)
     assert "Usage" in done.stdout
@@ -41,7 +41,7 @@ def test_module_runs_as_a_program() -> None:
 
 def test_every_verb_has_help_json_and_debug() -> None:
     verbs = discovery.names("neurise.cli")
-    assert {"demo", "train", "sample", "evaluate"} <= set(verbs)
+    assert {"demo", "train", "sample", "evaluate", "theory", "structure"} <= set(verbs)
     for name in verbs:
         shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"})
         assert shown.exit_code == 0

@@ -13,6 +13,9 @@ from neurise import discovery
 from neurise._version import __version__
 from neurise.cli._verb import verb
 
+NO_ARGUMENTS = ("demo", "theory")
+"""Verbs that do something when nothing more is said; the others show their help."""
+
 app = typer.Typer(
     name="neurise",
     help="Learn generative models of discrete data, sample from them, and measure how good they are.",
@@ -41,7 +44,7 @@ for _name, _offered in discovery.bind("neurise.cli").items():
     if isinstance(_offered, typer.Typer):  # a verb that has verbs of its own
         app.add_typer(_offered, name=_name)
     else:
-        app.command(_name, no_args_is_help=_name != "demo")(verb(_offered))
+        app.command(_name, no_args_is_help=_name not in NO_ARGUMENTS)(verb(_offered))
 
 
 def main() -> None:

@@ -16,9 +16,7 @@ class Estimate(float):
     floor: float | None
     units: str
 
-    def __new__(
-        cls, value: float, *, error: float | None = None, floor: float | None = None, units: str = ""
-    ) -> Self:
+    def __new__(cls, value: float, *, error: float | None = None, floor: float | None = None, units: str = "") -> Self:
         """Make an estimate of a value."""
         estimate = super().__new__(cls, value)
         estimate.error = None if error is None else float(error)

@@ -11,6 +11,7 @@ from torch import Tensor
 from neurise import devices
 from neurise._codes import codes_of, is_text
 from neurise.alphabet import Alphabet, as_matrix
+from neurise.batching import MEMORY_BUDGET, batches
 from neurise.space import MAX_STATES, Space
 
 WHOLE = np.dtype(np.int64).str
@@ -42,25 +43,33 @@ def tokens(alphabet: Any = None, *, least: int = 1, **rows: Any) -> Tokens:
     for name in others:
         if matrices[name].shape[1] != width:
             raise ValueError(f"{first} has {width} sites, and {name} has {matrices[name].shape[1]}")
-    types, found = {}, set()
+    types: dict[str, str] = {}
+    found: set[int] = set()
     for name, matrix in matrices.items():
         if len(matrix) < least:
             raise ValueError(f"{name} has {len(matrix)} row{'s'[: len(matrix) != 1]}; at least {least} are needed")
         codes, types[name] = codes_of(matrix, name)
         if is_text(types[name]) != is_text(types[first]):
             raise ValueError(f"{first} and {name} cannot be compared: one holds letters and the other numbers")
-        if alphabet is None:
-            found.update(Alphabet.of(codes).codes)
+        found.update(Alphabet.of(codes).codes)
     common = _common(list(types.values()), named=alphabet is not None)
     if alphabet is not None:
         symbols = Alphabet.of(np.zeros((1, 1), common) if common == WHOLE else np.full((1, 1), "a", common), alphabet)
     elif len(found) > MAX_STATES:
-        raise ValueError(f"{' and '.join(rows)} have {len(found)} different symbols; at most {MAX_STATES} are supported")
+        raise ValueError(
+            f"{' and '.join(rows)} have {len(found)} different symbols; at most {MAX_STATES} are supported"
+        )
     else:
         symbols = Alphabet(tuple(sorted(found)), common)
     given = next((value.device for value in rows.values() if isinstance(value, Tensor)), None)
     place = devices.resolve(given)
-    return Tokens(tuple(symbols.encode(matrix, name).to(place) for name, matrix in matrices.items()), symbols)
+    # In pieces, since codes take eight times the memory; but what is not in the alphabet is told with its row.
+    budget = MEMORY_BUDGET if found <= set(symbols.codes) else 2**62
+    sets = []
+    for name, matrix in matrices.items():
+        pieces = batches(len(matrix), 32 * width, budget)
+        sets.append(torch.cat([symbols.encode(matrix[piece], name).to(place) for piece in pieces]))
+    return Tokens(tuple(sets), symbols)
 
 
 def spins(x: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -1,0 +1,98 @@
+"""``neurise structure``: the couplings, the fields and the graph that a saved model has learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from neurise.cli._data import SOURCE, LabelColumn, resolve
+from neurise.cli._figure import check_figure
+from neurise.cli._output import Device, Force, Json, Seed, print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from neurise.structure import Comparison, Structure
+
+SHOWN = 40
+"""Edges that are listed one by one."""
+DRAWN = 100_000
+
+
+def structure(
+    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    data: Annotated[str, typer.Option("--data", help=f"Rows to take as contexts, and the truth if known. {SOURCE}")],
+    threshold: Annotated[
+        float | None, typer.Option(help="Strength above which a pair is an edge.", show_default="between two groups")
+    ] = None,
+    rows: Annotated[
+        int, typer.Option("--rows", "-n", min=1, help="How many rows to draw, of a data set that is a law and no file.")
+    ] = DRAWN,
+    contexts: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many distinct rows to use.", show_default="as many as 2^18 evaluations allow"),
+    ] = None,
+    cycle: Annotated[
+        int | None,
+        typer.Option(min=0, help="With soft noise: use the conditionals of this cycle.", show_default="clean ones"),
+    ] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw the graph: a .png, .svg or .pdf file.")] = None,
+    seed: Seed = 0,
+    device: Device = None,
+    label_column: LabelColumn = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Recover the pair interactions that a saved model has learnt.
+
+    Where the couplings of the data are known, the recovered ones are compared with them.
+    """
+    from neurise.loading import load
+    from neurise.structure import compare, draw, recover
+
+    check_figure(figure, force=force)
+    known = resolve(data, label_column, rows=rows, rows_seed=seed)
+    fitted = load(model, device)
+    found = recover(fitted, known, cycle=cycle, rows=contexts, threshold=threshold, seed=seed, verbose=None)
+    result = None if known.edges is None or known.couplings is None else compare(found, known)
+    if figure is not None:
+        draw(found, figure, known)
+    if as_json:
+        written = {} if figure is None else {"figure": str(figure)}
+        truth = None if result is None else result.to_dict()
+        print_json({"model": str(model), "data": data, **found.to_dict(), "truth": truth, **written})
+        return
+    _report(f"{model} on {data}", found, result, figure)
+
+
+def _report(title: str, found: Structure, result: Comparison | None, figure: Path | None) -> None:
+    first, second = found.edges.T
+    values, errors = found.couplings[first, second], found.errors[first, second]
+    order = abs(values).argsort(kind="stable")[::-1]
+    listed = [
+        [f"{first[k]}–{second[k]}", f"{values[k]:+.3f}", f"{errors[k]:.3f}", f"{found.scores[first[k], second[k]]:.3f}"]
+        for k in order[:SHOWN].tolist()
+    ]
+    if listed:
+        print_table(title, ["edge", "coupling", "± counting", "strength"], listed, numbers=(1, 2, 3))
+    sites = len(found.scores)
+    more = f", {len(order) - SHOWN} of them not listed" if len(order) > SHOWN else ""
+    facts = {
+        "edges": f"{len(order)} of {sites * (sites - 1) // 2} pairs{more}",
+        "rule": found.rule if found.threshold is None else f"{found.rule}: strength above {found.threshold:.3f}",
+        "contexts": f"{found.rows:,} distinct rows",
+    }
+    if found.constant:
+        sites_named = ", ".join(map(str, found.constant[:12])) + (", …" if len(found.constant) > 12 else "")
+        facts["undefined"] = f"sites {sites_named} never vary: nothing can be said of their couplings"
+    if result is not None:
+        facts |= {
+            "true edges": f"{result.true_edges}: {len(result.missed)} missed, {len(result.false)} false, "
+            f"{len(result.wrong_signs)} of the wrong sign",
+            "area under ROC": f"{result.area:.4f}",
+            "RMS error": f"{result.rms:.3f} of all couplings, {result.rms_edges:.3f} of the edges', "
+            f"{result.rms_fields:.3f} of the fields; slope {result.slope:.3f}",
+        }
+    if figure is not None:
+        facts["written to"] = str(figure)
+    print_facts("" if listed else title, facts)

@@ -1,0 +1,34 @@
+r"""The paper's theory as code, on spaces small enough to enumerate: nothing here is estimated from samples.
+
+- :mod:`neurise.theory.curves`: how fast the noise forgets, :math:`\delta_t`.
+- :mod:`neurise.theory.bounds`: the theorem and its corollary, term by term, and a sharper form of them.
+- :mod:`neurise.theory.starts`: empirical laws from which the reverse chain may start.
+- :mod:`neurise.theory.kernels`: several reverse kernels with the same marginals, and how local each is.
+- :mod:`neurise.theory.learning`: all of it for models learnt from more and more rows.
+"""
+
+from __future__ import annotations
+
+from neurise.theory.bounds import Terms, step_errors, terms
+from neurise.theory.curves import delta_ceiling, delta_curve, noised_laws
+from neurise.theory.kernels import Bayes, Degenerate, HeatBath, Mixture, ReverseKernel, compare
+from neurise.theory.learning import learning_curve
+from neurise.theory.starts import empirical, empirical_starts
+
+__all__ = [
+    "Bayes",
+    "Degenerate",
+    "HeatBath",
+    "Mixture",
+    "ReverseKernel",
+    "Terms",
+    "compare",
+    "delta_ceiling",
+    "delta_curve",
+    "empirical",
+    "empirical_starts",
+    "learning_curve",
+    "noised_laws",
+    "step_errors",
+    "terms",
+]

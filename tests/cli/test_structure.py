@@ -1,0 +1,97 @@
+"""``neurise structure``: the library's couplings, as a table, as JSON, as a picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import neurise
+from neurise import structure
+from neurise.cli import app
+from neurise.models.neurise import NeurISE
+
+LAW = "edwards_anderson:side=2,seed=1,J=0.5"
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "160"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("structure")
+    rows = neurise.datasets.edwards_anderson(side=2, seed=1, J=0.5).sample(500, seed=0)
+    np.save(place / "rows.npy", rows)
+    np.save(place / "wide.npy", np.resize(rows, (10, 5)))
+    np.save(place / "constant.npy", np.insert(rows[:, :3], 1, 1, axis=1))
+    fast = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64}
+    NeurISE(**fast).fit(rows, verbose=False).save(place / "hard")
+    NeurISE(**fast).fit(np.load(place / "constant.npy"), verbose=False).save(place / "constant")
+    NeurISE(keep_prob=0.9, **fast).fit(rows, verbose=False).save(place / "soft")
+    return place
+
+
+def test_json_is_what_the_library_says(folder: Path) -> None:
+    result = run("structure", folder / "hard", "--data", LAW, "--rows", 300, "--seed", 2, "--json")
+    found = json.loads(result.stdout)
+    law = neurise.datasets.edwards_anderson(side=2, seed=1, J=0.5)
+    expected = structure.recover(neurise.load(folder / "hard"), law.sample(300, seed=2))
+    np.testing.assert_allclose(found["couplings"], expected.couplings, rtol=1e-12)
+    np.testing.assert_allclose(found["fields"], expected.fields, rtol=1e-12)
+    assert found["edges"] == expected.edges.tolist()
+    truth = json.loads(json.dumps(structure.compare(expected, law).to_dict()))
+    assert found["truth"] == truth
+
+
+def test_rows_alone_have_no_truth(folder: Path) -> None:
+    words = ["structure", folder / "hard", "--data", folder / "rows.npy", "--contexts", 5, "--json"]
+    found = json.loads(run(*words).stdout)
+    assert found["truth"] is None
+    assert found["rows"] == 5
+
+
+def test_the_table_lists_edges_and_the_picture_is_written(folder: Path) -> None:
+    path = folder / "graph.png"
+    words = ["structure", folder / "hard", "--data", LAW, "--rows", 300, "--threshold", 0.0, "--figure", path]
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    assert path.read_bytes()[:4] == b"\x89PNG"
+    for text in ("edges ", "6 of 6 pairs", "given: strength above 0.000", "area under ROC", "0–1", str(path)):
+        assert text in result.stdout
+    again = run(*words)
+    assert again.exit_code == 1
+    assert "--force" in again.stderr
+    assert run(*words, "--force").exit_code == 0
+
+
+def test_a_constant_site_is_named(folder: Path) -> None:
+    result = run("structure", folder / "constant", "--data", folder / "constant.npy")
+    assert "sites 1 never vary" in result.stdout
+
+
+def test_soft_noise_needs_a_cycle(folder: Path) -> None:
+    words = ["structure", folder / "soft", "--data", folder / "rows.npy"]
+    refused = run(*words)
+    assert refused.exit_code == 1
+    assert "cycle=0" in refused.stderr
+    assert run(*words, "--cycle", 0).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--data", "nowhere.npy"], "there is no file nowhere.npy"),
+        (["--data", "{folder}/wide.npy"], "the model has 4 sites; in wide.npy there are 5"),
+        (["--data", "{folder}/rows.npy", "--threshold", "-1"], "threshold must be a number"),
+    ],
+    ids=["no file", "sites", "threshold"],
+)
+def test_mistakes(folder: Path, words: list[str], message: str) -> None:
+    result = run("structure", folder / "hard", *(word.format(folder=folder) for word in words))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stdout == ""
