@@ -70,7 +70,7 @@ def test_the_validation_noise_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None
                 parameter.add_(torch.linspace(-1, 1, parameter.numel()).reshape(parameter.shape))
         return genuine(objective, *args, **kwargs)
 
-    monkeypatch.setattr("neurise.models.base.train", stirred)
+    monkeypatch.setattr("neurise.models._trained.train", stirred)
     model = tiny.model(keep_prob=0.5, cycles=2).fit(tiny.spins(), max_steps=50)
     scores = {record["validation"] for record in model.history_}
     assert len(scores) == 1
@@ -171,3 +171,31 @@ def test_the_summary_comes_on_request(capsys: pytest.CaptureFixture[str]) -> Non
     assert shown.out == ""
     tiny.model().fit(tiny.spins(50), max_steps=10, verbose=False)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept", "stale"),
+    [
+        ([[3.0, 5.0], [2.0, 4.0]], 1, 0),  # better
+        ([[2.0, 4.0], [3.0, 5.0]], 0, 1),  # worse in every example: the difference has no spread
+        ([[2.0, 4.0], [4.0, 2.5]], 1, 1),  # worse by 0.25 ± 1.75: nobody can tell
+        (
+            [[2.0, 4.0], [4.0, 2.5], [4.0, 2.75], [9.0, 9.0]],
+            2,
+            3,
+        ),  # always held against the best, not the last that was kept
+    ],
+)
+def test_of_weights_that_cannot_be_told_apart_the_last_are_kept(
+    monkeypatch: pytest.MonkeyPatch, scores: list[list[float]], kept: int, stale: int
+) -> None:
+    network = torch.nn.Linear(1, 1)
+    state = TrainingState(network, torch.optim.SGD(network.parameters()), torch.Generator(), average={})
+    settings = tiny.model().settings(10, None)  # type: ignore[attr-defined]
+    for number, values in enumerate(scores):
+        state.average = {"weight": torch.full((1,), float(number))}
+        monkeypatch.setattr(loop, "_scores", lambda *_, values=values: torch.tensor(values, dtype=torch.float64))
+        loop._evaluate(None, (), state, 0.0, settings)  # type: ignore[arg-type]
+    assert state.best is not None
+    assert (float(state.best["weight"]), state.stale) == (kept, stale)
+    assert state.best_score == min(sum(values) / 2 for values in scores)

@@ -29,6 +29,7 @@ def trained(seed: int = 0, steps: int = 3) -> TrainingState:
     if steps:
         state.best = {name: tensor + 1 for name, tensor in state.average.items()}
         state.best_score, state.stale, state.seconds = 0.1 + 0.2, 2, 1 / 3
+        state.best_scores = torch.tensor([0.1, 0.5], dtype=torch.float64)
         state.history.append({"step": 3.0, "loss": 0.1})
     return state
 
@@ -48,6 +49,7 @@ def contents(state: TrainingState) -> dict[str, Any]:
         "average": {name: tensor.tolist() for name, tensor in state.average.items()},
         "best": state.best and {name: tensor.tolist() for name, tensor in state.best.items()},
         "generator": state.generator.get_state().tolist(),
+        "best_scores": state.best_scores.tolist(),
         "rest": (state.best_score, state.stale, state.step, state.seconds, state.history),
     }
 
@@ -135,9 +137,9 @@ def test_damage_is_found_before_anything_is_taken(tmp_path: Path, act: Callable[
 
 def test_a_later_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("neurise.training.state.FORMAT", 2)
+        patch.setattr("neurise.training.state.FORMAT", 99)
         trained().save(tmp_path / "c", FINGERPRINT)
-    with pytest.raises(ValueError, match="format 2, and this version of neurise reads 1"):
+    with pytest.raises(ValueError, match="format 99, and this version of neurise reads 2"):
         trained().restore(tmp_path / "c", FINGERPRINT)
 
 

@@ -46,7 +46,7 @@ def train(
     verbose: bool | None = None,
     history: list[dict[str, float]],
 ) -> str:
-    """Minimise the objective's mean loss; the network ends with the weights of the best validation score.
+    """Minimise the objective's mean loss; the network ends with the last weights that score as well as the best.
 
     The validation set is noised once, before the start: every evaluation compares the same examples. ``history`` is
     filled as training goes, so that it is there whatever ends it. Returns why it ended: "steps", "time", "patience" or
@@ -157,18 +157,26 @@ def _finished(settings: Settings, state: TrainingState, interrupts: Interrupts) 
 
 
 def _evaluate(objective: Objective, frozen: Any, state: TrainingState, loss: float, settings: Settings) -> None:
-    """Record the loss, score the averaged weights on the frozen examples, and keep them if they are the best so far."""
+    """Record the loss, score the averaged weights on the frozen examples, and keep them if they are as good as the best.
+
+    As good: worse by no more than the standard error of the difference over the examples. The later of two that cannot be
+    told apart has learnt for longer, at a smaller step length. Examples of one row are not independent, which makes the
+    standard error too small where rows are few; then the rule is nearer to keeping the best.
+    """
     record = {"step": float(state.step), "seconds": state.seconds, "loss": loss}
     if frozen is not None:
-        record["validation"] = score = _score(objective, state.average, frozen, settings.batch_size)
+        scores = _scores(objective, state.average, frozen, settings.batch_size)
+        record["validation"] = score = float(scores.mean())
+        state.stale += 1
         if score < state.best_score:
-            state.best, state.best_score, state.stale = _copy(state.average), score, 0
-        else:
-            state.stale += 1
+            state.best_score, state.best_scores, state.stale = score, scores, 0
+        worse = scores - state.best_scores
+        if state.stale == 0 or float(worse.mean()) <= float(worse.std()) / len(worse) ** 0.5:
+            state.best = _copy(state.average)
     state.history.append(record)
 
 
-def _score(objective: Objective, weights: Weights, frozen: Any, batch_size: int) -> float:
+def _scores(objective: Objective, weights: Weights, frozen: Any, batch_size: int) -> Tensor:
     def averaged(*inputs: Any) -> Tensor:
         output: Tensor = functional_call(objective.network, weights, inputs)
         return output
@@ -179,7 +187,7 @@ def _score(objective: Objective, weights: Weights, frozen: Any, batch_size: int)
             objective.scores(averaged, _slice(frozen, start, start + batch_size))
             for start in range(0, examples, batch_size)
         ]
-    return float(torch.cat(scores).double().mean())
+    return torch.cat(scores).double()
 
 
 def _frozen(objective: Objective, validation: Rows, generator: Generator) -> Any:

@@ -21,7 +21,7 @@ from torch import Generator, Tensor, nn
 from neurise.persistence import load_tensors, write_atomically
 
 CHECKPOINT = "checkpoint.safetensors"
-FORMAT = 1
+FORMAT = 2
 
 Weights = dict[str, Tensor]
 
@@ -34,8 +34,9 @@ class TrainingState:
     optimizer: torch.optim.Optimizer
     generator: Generator
     average: Weights
-    best: Weights | None = None
+    best: Weights | None = None  # the last weights that scored as well as the best
     best_score: float = float("inf")
+    best_scores: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))  # of each example
     stale: int = 0  # evaluations since the best one
     step: int = 0
     seconds: float = 0.0
@@ -52,7 +53,7 @@ class TrainingState:
         tensors |= {f"best.{name}": tensor for name, tensor in (self.best or {}).items()}
         for index, entries in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in entries.items()}
-        tensors["generator"] = self.generator.get_state()
+        tensors["generator"], tensors["best_scores"] = self.generator.get_state(), self.best_scores
         facts = {
             "format": FORMAT,
             "fingerprint": dict(fingerprint),
@@ -95,6 +96,7 @@ class TrainingState:
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         self.generator.set_state(tensors["generator"])
         self.best_score, self.stale = facts["best_score"], facts["stale"]
+        self.best_scores = tensors["best_scores"].to(next(iter(self.average.values())).device)
         self.step, self.seconds, self.history[:] = facts["step"], facts["seconds"], facts["history"]
 
 

@@ -1,0 +1,249 @@
+"""Potts and Ising couplings by pseudo-likelihood or interaction screening: the physicist's baseline."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+from torch.func import functional_call
+
+from neurise import losses
+from neurise.alphabet import Symbols
+from neurise.batching import batches
+from neurise.mcmc import Diagnostics
+from neurise.models._pairwise_law import LIMIT, PairwiseLaw
+from neurise.models._pairwise_tables import PairwiseObjective, PairwiseTables
+from neurise.models._trained import TrainedModel
+from neurise.sampling.categorical import draw, uniforms
+from neurise.training.settings import is_number, positive_whole
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Pairwise(TrainedModel):
+    r"""The law :math:`\mu(x) \propto \exp\bigl(\sum_{i<j} W_{ij}(x_i, x_j) + \sum_i f_i(x_i)\bigr)`, learnt site by site.
+
+    Every site's conditional is a softmax of its fields and of one row of couplings; the loss of all of them is convex, and
+    least at the true tables. Rows are drawn exactly where the law can be written out (up to 2^25 configurations of the sites
+    that are free), and else by parallel tempering, which warns where it did not mix. Each class label has a law of its own.
+
+    Args:
+        loss: "cross_entropy" (pseudo-likelihood), "screening" or "weighted_screening(alpha)".
+        edges: the pairs of sites that may interact, (pairs, 2); None means all pairs.
+        l1: penalty on the size of each coupling, for sparse ones: \|J\|, or the Frobenius norm of the table over p. It draws
+            couplings towards zero, and a threshold must say which are zero.
+        l2: penalty on its square. A little keeps couplings finite where a site follows from others.
+        sweeps: sweeps of the Markov chains that rows are taken from; None lets them choose.
+        order: has no influence on the law.
+        alphabet: all symbols, where the sample may lack some.
+        steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
+        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
+            training loop's; warmup is a fraction of the run, patience a number of evaluations.
+    """
+
+    loss: str = "cross_entropy"
+    edges: Sequence[Sequence[int]] | None = None
+    l1: float = 0.0
+    l2: float = 1e-5
+    sweeps: int | None = None
+    steps: int = 2000
+    batch_size: int = 1024
+    learning_rate: float = 0.3
+    weight_decay: float = 0.0
+    average_decay: float = 0.99
+
+    diagnostics_: Diagnostics = field(init=False)
+    """Of the last ``sample`` by parallel tempering: how well its chains mixed."""
+
+    def _build(self) -> PairwiseObjective:
+        schema = self.schema_
+        for name in ("l1", "l2"):
+            value = getattr(self, name)
+            if not is_number(value) or not 0 <= value < math.inf:
+                raise ValueError(f"{name} must be a number, not negative, got {value!r}")
+        if self.sweeps is not None:
+            positive_whole("sweeps", self.sweeps)
+        varies = np.flatnonzero(schema.constant.numpy() < 0)
+        network = PairwiseTables(schema.space, self._pairs(varies), self.device_, classes=schema.classes)
+        places = torch.from_numpy(varies).to(self.device_)
+        return PairwiseObjective(network, losses.resolve(self.loss), places, float(self.l1), float(self.l2))
+
+    def _pairs(self, varies: np.ndarray) -> np.ndarray:
+        """Return the pairs of places that interact, i < j, (pairs, 2); a site that never varies needs no coupling."""
+        if self.edges is None:
+            first, second = np.triu_indices(len(varies), 1)
+            return np.stack([varies[first], varies[second]], axis=1)
+        sites = self.schema_.space.sites
+        edges = np.asarray(self.edges)
+        if edges.size == 0:
+            edges = np.empty((0, 2), dtype=np.int64)
+        if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
+            raise ValueError(
+                f"edges must be pairs of site numbers, (pairs, 2); got {edges.dtype} of shape {edges.shape}"
+            )
+        wrong = (edges < 0).any(1) | (edges >= sites).any(1) | (edges[:, 0] == edges[:, 1])
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"edges has {edges[row].tolist()} at row {row}; a pair is two different sites from 0 to {sites - 1}"
+            )
+        pairs = np.unique(np.sort(np.argsort(self.schema_.order)[edges], axis=1), axis=0).astype(np.int64)
+        return np.asarray(pairs[np.isin(pairs, varies).all(1)])
+
+    @property
+    def couplings_(self) -> np.ndarray:
+        r"""Couplings in the zero-sum gauge, symmetric, in the user's order of sites.
+
+        Two states: the J of :math:`e^{\sum J\sigma\sigma + \sum h\sigma}`, (sites, sites), where σ is −1 for the first symbol
+        of the alphabet and +1 for the second. More: tables :math:`W_{ij}(a, b)`, (sites, sites, states, states). With labels,
+        one such array for each class, in the order of the sorted labels, along a first axis. A pair that was left out, or
+        with a site that never varies, has 0.
+        """
+        schema, network = self._fitted(), self._network
+        sites, states = schema.space.sites, schema.space.states
+        first, second = np.array(schema.order)[network.pairs].T
+        result = np.zeros((len(network.couplings), sites, sites, states, states))
+        for kind, array in enumerate(result):
+            tables = network.tables(kind)
+            array[first, second], array[second, first] = tables, tables.swapaxes(1, 2)
+        result = result[..., 1, 1] if states == 2 else result
+        return result if schema.labels is not None else np.asarray(result[0])
+
+    @property
+    def fields_(self) -> np.ndarray:
+        r"""Fields in the zero-sum gauge, in the user's order of sites: h of spins, (sites,), or f, (sites, states).
+
+        With labels, one such array for each class along a first axis. A site that never varies has 0.
+        """
+        schema = self._fitted()
+        kinds = range(len(self._network.fields))
+        result = np.stack([self._network.site_fields(kind)[np.argsort(schema.order)] for kind in kinds])
+        result = result[..., 1] if schema.space.states == 2 else result
+        return result if schema.labels is not None else np.asarray(result[0])
+
+    def conditional(self, X: Symbols, site: int, y: Any = None) -> np.ndarray:
+        r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet: exact.
+
+        Without y, a model with labels gives the conditional of their mixture, which needs the likelihood.
+        """
+        schema = self._fitted()
+        if site not in range(schema.space.sites):
+            raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
+        x, place = schema.encode(X), schema.order.index(site)
+        if schema.labels is None or y is not None:
+            answers = self._log_conditionals(x, schema.encode_labels(y, len(x)), place)
+            return np.concatenate([answer[:, 0].exp().numpy() for _, answer in answers])
+        joint = []
+        for token in range(schema.space.states):
+            x[:, place] = token
+            terms = [np.log(w) + self._log_prob(x, label).numpy() for label, w in self._label_rows(None, len(x))]
+            joint.append(np.logaddexp.reduce(terms))
+        log_joint = np.stack(joint, axis=-1)
+        return np.asarray(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=-1, keepdims=True)))
+
+    def pseudo_log_likelihood(self, X: Symbols, y: Any = None) -> np.ndarray:
+        r"""Return :math:`\sum_i \log \mu(x_i \mid x_{-i})` of each row in nats, (N,): known whatever the number of sites."""
+        schema = self._fitted()
+        x = schema.encode(X)
+        labels = schema.encode_labels(y, len(x))
+        if schema.labels is not None and labels is None:
+            raise ValueError("the pseudo-likelihood of a model with labels needs the labels: give y")
+        answers = self._log_conditionals(x, labels)
+        parts = [answer.gather(-1, x[rows].long()[..., None]).sum((1, 2)).numpy() for rows, answer in answers]
+        return np.concatenate(parts)
+
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+        """Write the law out."""
+        if start is not None:
+            raise NotImplementedError("a Pairwise model is no reverse chain: there is no law that it starts from")
+        law = self._law(0 if label is None else int(label))
+        self._require_enumerable(law, "the law")
+        return law.probabilities().to(self.device_)
+
+    def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
+        labels = torch.zeros(len(x), dtype=torch.int64) if y is None else y.cpu()
+        result = torch.empty(len(x), dtype=torch.float64)
+        for kind in np.unique(labels).tolist():
+            law = self._law(kind)
+            self._require_enumerable(law, "the likelihood")
+            result[labels == kind] = law.log_weight(x[labels == kind]) - law.log_z()
+        return result
+
+    def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
+        raise NotImplementedError("a Pairwise model has no bound on its likelihood; see pseudo_log_likelihood")
+
+    def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
+        source = torch.Generator()  # the chains run on the CPU
+        source.manual_seed(int(torch.randint(2**62, (1,), generator=generator, device=generator.device)))
+        given = self.schema_.constant[None]
+        if clamp is not None:
+            given = torch.where(clamp[1], clamp[0].long(), given)
+        patterns, which = torch.unique(given, dim=0, return_inverse=True)
+        which = which.expand(n)
+        if y is None and self.schema_.labels is not None:
+            y = draw(self._log_label_odds(patterns)[which], uniforms(n, generator=source)).long()
+        labels = torch.zeros(n, dtype=torch.int64) if y is None else y.cpu()
+        x = torch.empty((n, self.space_.sites), dtype=torch.uint8)
+        for kind in np.unique(labels).tolist():
+            model = self._network.interactions(kind)
+            for number, pattern in enumerate(patterns.numpy()):
+                rows = torch.nonzero((labels == kind) & (which == number)).flatten()
+                if len(rows):
+                    law = PairwiseLaw(model, pattern)
+                    x[rows], found = law.draw(len(rows), generator=source, sweeps=self.sweeps)
+                    self._report(found)
+        return x
+
+    def _log_label_odds(self, patterns: Tensor) -> Tensor:
+        r"""Posterior of the labels, :math:`\log \pi_y + \log Z_y(\text{given}) - \log Z_y` normalised, (patterns, classes)."""
+        assert self.schema_.labels is not None
+        odds = torch.from_numpy(self.schema_.labels.frequencies).log().repeat(len(patterns), 1)
+        for kind in range(odds.shape[1]):
+            model, whole = self._network.interactions(kind), self._law(kind)
+            self._require_enumerable(whole, "the law of the labels when sites are given (give y instead)")
+            parts = [PairwiseLaw(model, pattern).log_z() for pattern in patterns.numpy()]
+            odds[:, kind] += torch.tensor(parts, dtype=torch.float64) - whole.log_z()
+        return odds.log_softmax(1)
+
+    def _report(self, found: Diagnostics | None) -> None:
+        if found is None:
+            return
+        self.diagnostics_ = found
+        if not found.mixed:
+            warnings.warn(
+                f"parallel tempering did not mix: {'; '.join(found.problems)}; a longer run may help: "
+                f"sweeps={4 * found.sweeps}",
+                stacklevel=5,
+            )
+
+    def _log_conditionals(
+        self, x: Tensor, y: Tensor | None, place: int | None = None
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """Logarithm of the conditionals of all places, (n, sites, states) float64, or of one, batch by batch of the rows."""
+        constant, space = self.schema_.constant[slice(None) if place is None else [place]], self.space_
+        certain = (constant[:, None] == torch.arange(space.states)).double().log()  # (sites, states)
+        weights = {name: weight.double() for name, weight in self._network.named_parameters()}
+        for rows in batches(len(x), 64 * space.sites * space.states):
+            labels = None if y is None else y[rows].to(self.device_)
+            logits = functional_call(self._network, weights, (x[rows].to(self.device_), labels, place))
+            yield rows, torch.where((constant >= 0)[:, None], certain, logits.log_softmax(-1).cpu())
+
+    def _law(self, kind: int) -> PairwiseLaw:
+        return PairwiseLaw(self._network.interactions(kind), self.schema_.constant.numpy())
+
+    def _require_enumerable(self, law: PairwiseLaw, what: str) -> None:
+        if not law.enumerable:
+            raise NotImplementedError(
+                f"{what} needs the sum over all {self.space_.states}^{int(law.free.sum())} configurations, and the limit is "
+                f"{LIMIT:,}; pseudo_log_likelihood is known for any number of sites"
+            )
+
+    @property
+    def _network(self) -> PairwiseTables:
+        network: PairwiseTables = self.objective_.network  # type: ignore[assignment]
+        return network
