@@ -28,7 +28,7 @@ LOSSES = ["screening", "weighted_screening(0.5)", "cross_entropy"]
 
 def ising_cell(cell: tuple[int, str, int], rows: int, depth: int, device: str) -> dict[str, Any]:
     instance, loss, seed = cell
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     data = neurise.datasets.edwards_anderson(side=5, seed=instance)
     samples = data.sample(rows, seed=1000 + instance)
     began = time.perf_counter()
@@ -47,7 +47,7 @@ def ising_cell(cell: tuple[int, str, int], rows: int, depth: int, device: str) -
 
 
 def ising(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    cells = list(product(arguments.instances, LOSSES, arguments.seeds))
+    cells = list(product(arguments.instances, arguments.losses, arguments.seeds))
     shared = [[value] * len(cells) for value in (arguments.rows, arguments.depth, arguments.device)]
     if arguments.workers == 1:
         return [ising_cell(*call) for call in zip(cells, *shared, strict=True)]
@@ -56,12 +56,13 @@ def ising(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def show(results: list[dict[str, Any]]) -> None:
-    print("| instance | memorising | " + " | ".join(LOSSES) + " |")
-    print("|---|---|" + "---|" * len(LOSSES))
+    losses = list(dict.fromkeys(row["loss"] for row in results))
+    print("| instance | memorising | " + " | ".join(losses) + " |")
+    print("|---|---|" + "---|" * len(losses))
     for instance in sorted({row["instance"] for row in results}):
         here = [row for row in results if row["instance"] == instance]
         cells = []
-        for loss in LOSSES:
+        for loss in losses:
             values = [row["tv"] for row in here if row["loss"] == loss]
             spread = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
             cells.append(f"{statistics.mean(values):.4f}{spread}")
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument("what", choices=["ising"])
     parser.add_argument("--instances", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--losses", nargs="+", default=LOSSES)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")

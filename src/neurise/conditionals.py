@@ -5,6 +5,7 @@ Samplers, likelihoods and exact tools know nothing of networks or models; they k
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -70,6 +71,12 @@ class NetworkConditionals:
     def bytes_per_row(self) -> int:
         """Memory of a one-hot, as booleans and as floats, and of a few hidden layers."""
         return 6 * self.noise.space.sites * self.noise.space.states + 16 * self.width
+
+    @cached_property
+    def steps_to_learn(self) -> Tensor:
+        """Steps at sites that vary. Found once: to count them is to wait for the device."""
+        steps = torch.arange(self.noise.num_steps, device=self.device)
+        return steps[self.constant[self.noise.site(steps)] < 0]
 
     def hidden(self, t: Tensor) -> Tensor:
         """Hide the sites that hold pure noise at time t (equal in law), unless the paper's unmasked form is asked for."""

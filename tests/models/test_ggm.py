@@ -9,7 +9,8 @@ import torch
 
 from neurise import GGM, exact
 from neurise.conditionals import NetworkConditionals
-from neurise.models.ggm import ClassifierObjective, Example
+from neurise.models._round_robin import Example
+from neurise.models.ggm import ClassifierObjective
 from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space
 
@@ -28,26 +29,45 @@ class TrueLogits(torch.nn.Module):
         return self.conditionals.log_conditional(t, u, x) + np.log(self.states)
 
 
+def objective_of(pmf: torch.Tensor, noise: RoundRobin) -> ClassifierObjective:
+    network = TrueLogits(exact.ExactConditionals(pmf, noise))
+    free = torch.full((noise.space.sites,), -1)
+    return ClassifierObjective(NetworkConditionals(network, noise, free, hide_noised=False, width=1))
+
+
+def every_row(noise: RoundRobin, t: int) -> Example:
+    x, u = noise.space.configurations(), t % noise.space.sites
+    n = len(x)
+    shown = torch.zeros(n, noise.space.sites, dtype=torch.bool)
+    return Example(torch.full((n,), t), torch.full((n,), u), x, shown, None, x[:, u])
+
+
 def expected_loss(pmf: torch.Tensor, noise: RoundRobin, t: int, shift: torch.Tensor) -> float:
-    """Sum the loss over every X_t, what the step does, and every token that it may draw."""
-    space, network = noise.space, TrueLogits(exact.ExactConditionals(pmf, noise))
-    conditionals = NetworkConditionals(network, noise, torch.full((space.sites,), -1), hide_noised=False, width=1)
-    objective = ClassifierObjective(conditionals)
-    x, weight, u = space.configurations(), exact.noised(pmf, noise, t), t % space.sites
-    total = 0.0
-    for redrawn in (False, True):
-        for fresh in range(space.states):
-            before = x[:, u]
-            after = torch.full_like(before, fresh) if redrawn else before
-            n = len(x)
-            example = Example(
-                torch.full((n,), t), torch.full((n,), u), x, torch.zeros(n, space.sites, dtype=torch.bool), None,
-                before, after, torch.full((n,), redrawn),
-            )  # fmt: skip
-            chance = (1 - noise.keep_prob if redrawn else noise.keep_prob) / space.states
-            losses = objective.losses(lambda *inputs: network(*inputs) + shift, example)
-            total += chance * float((weight * losses).sum())
-    return total
+    """Sum the loss over every X_t."""
+    objective = objective_of(pmf, noise)
+    losses = objective.losses(lambda *inputs: objective.network(*inputs) + shift, every_row(noise, t))
+    return float((exact.noised(pmf, noise, t) * losses).sum())
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_the_loss_is_the_classification_averaged_over_what_the_step_does(space: Space) -> None:
+    pmf, noise, t = torch.from_numpy(oracles.random_law(space, seed=3)), RoundRobin(space, 0.3, cycles=2), 1
+    objective, rows = objective_of(pmf, noise), every_row(noise, t)
+    noised = exact.noised(pmf, noise, t)
+    conditional = exact.conditional(noised, space, t)  # (before, states, after)
+    expected = []
+    for x in rows.x.tolist():
+        before, after = space.states**t, space.states ** (space.sites - 1 - t)
+        index = int(space.index(torch.tensor(x)))
+        heads = conditional[index // (after * space.states), :, index % after]
+        assert len(conditional) == before
+        fresh = 0.7 / space.states
+        redrawn = [fresh / (fresh + 0.3 * float(p)) for p in heads]  # P(redrawn | the token that is seen)
+        total = -0.3 * np.log(1 - redrawn[x[t]])
+        total += sum(-fresh * np.log(chance) for chance in redrawn)
+        expected.append(total)
+    found = objective.losses(objective.network, rows)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("space", SPACES)

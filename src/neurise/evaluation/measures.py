@@ -7,9 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from neurise import metrics
 from neurise.evaluation.case import Case
 from neurise.evaluation.measurement import Measure, Measurement
+from neurise.metrics.chi2 import chi2
+from neurise.metrics.coverage import coverage
+from neurise.metrics.cross_correlation import cross_correlation
+from neurise.metrics.elbo import elbo
+from neurise.metrics.energy import energy
+from neurise.metrics.fidelity import fidelity
+from neurise.metrics.higher_correlation import higher_correlation
+from neurise.metrics.kde import kde
+from neurise.metrics.kl import kl
+from neurise.metrics.log_likelihood import log_likelihood
+from neurise.metrics.mmd import mmd
+from neurise.metrics.nearest_neighbour import nearest_neighbour
+from neurise.metrics.overlap import overlap
+from neurise.metrics.total_variation import total_variation
 
 PAIR_ROWS = 5000
 """Rows of a set that are compared in pairs with each other: the cost is their square."""
@@ -27,16 +40,16 @@ def divergences(case: Case) -> Iterator[Measurement]:
     note = "exact: the model's whole law against the pmf"
     if law is None:
         note = f"{case.samples:,} samples against the pmf; floor: as many exact samples"
-    for name in ("total_variation", "kl", "chi2"):
-        estimate = getattr(metrics, name)(case.drawn if law is None else law, pmf, **known)
-        yield Measurement.of(name, estimate, note + ("; of the model from the data" if name == "kl" else ""))
+    for metric in (total_variation, kl, chi2):
+        estimate = metric(case.drawn if law is None else law, pmf, **known)
+        yield Measurement.of(metric.__name__, estimate, note + ("; of the model from the data" if metric is kl else ""))
 
 
-def coverage(case: Case) -> Iterator[Measurement]:
+def modes(case: Case) -> Iterator[Measurement]:
     """Share of the likely configurations that samples visit."""
     if case.truth.pmf is None:
         return
-    covered = metrics.coverage(case.drawn, case.truth.pmf, alphabet=case.data.symbols.tolist())
+    covered = coverage(case.drawn, case.truth.pmf, alphabet=case.data.symbols.tolist())
     note = f"share of the likeliest configurations, 90 % of the mass, that {case.samples:,} samples visit"
     yield Measurement.of("coverage", covered.modes, note)
 
@@ -50,15 +63,15 @@ def correlations(case: Case) -> Iterator[Measurement]:
     if not case.truth.independent:  # importances of the rows themselves say more than rows drawn by them
         reference, options["reference_weights"] = case.truth.rows.X, case.truth.rows.weights
     note = _note(case, len(reference))
-    error = metrics.cross_correlation(case.drawn, reference, **options)
+    error = cross_correlation(case.drawn, reference, **options)
     for kind in error._fields:
         yield Measurement.of(f"correlation_{kind}", getattr(error, kind), note)
     edges = case.data.edges
     if edges is not None and 0 < len(edges) < sites * (sites - 1) // 2:
-        on_couplers = metrics.cross_correlation(case.drawn, reference, couplers=edges, **options)
+        on_couplers = cross_correlation(case.drawn, reference, couplers=edges, **options)
         yield Measurement.of("correlation_couplers", on_couplers.mean_abs, f"mean |ΔC| on the {len(edges):,} couplers")
     if sites > 2:
-        triples = metrics.higher_correlation(case.drawn, reference, **options)
+        triples = higher_correlation(case.drawn, reference, **options)
         yield Measurement.of("correlation_triples", triples.mean_abs, "mean |ΔC| over triples of sites")
 
 
@@ -69,10 +82,10 @@ def discrepancies(case: Case) -> Iterator[Measurement]:
     if first is None or min(len(first), len(drawn)) < 2 or not case.truth.independent:
         return
     note = f"{len(drawn):,} samples against {len(first):,} rows"
-    yield Measurement.of("mmd", metrics.mmd(drawn, first, **options), f"squared, the paper's kernel; {note}")
-    hamming = metrics.mmd(drawn, first, kernel="exponential_hamming", **options)
+    yield Measurement.of("mmd", mmd(drawn, first, **options), f"squared, the paper's kernel; {note}")
+    hamming = mmd(drawn, first, kernel="exponential_hamming", **options)
     yield Measurement.of("mmd_hamming", hamming, f"squared, exponential in the Hamming distance; {note}")
-    density = metrics.kde(drawn, first, **options)
+    density = kde(drawn, first, **options)
     yield Measurement.of("kde", density.log_density, f"log-density of real rows under a kernel estimate; {note}")
 
 
@@ -82,12 +95,12 @@ def physics(case: Case) -> Iterator[Measurement]:
     if min(len(first), case.samples) < 2 or not case.truth.independent:
         return
     if case.data.log_weight is not None and case.data.couplings is not None:
-        energy = metrics.energy(case.drawn, first, case.data.energy, **options)
+        found = energy(case.drawn, first, case.data.energy, **options)
         for kind in ("mean", "spread"):
-            yield Measurement.of(f"energy_{kind}", getattr(energy, kind), "of samples; floor: of real rows")
-        yield Measurement.of("energy_distance", energy.wasserstein, "between the two laws of energies (Wasserstein)")
-    overlap = metrics.overlap(case.drawn, first, **options)
-    yield Measurement.of("overlap_distance", overlap.wasserstein, "between the two laws of overlaps (Wasserstein)")
+            yield Measurement.of(f"energy_{kind}", getattr(found, kind), "of samples; floor: of real rows")
+        yield Measurement.of("energy_distance", found.wasserstein, "between the two laws of energies (Wasserstein)")
+    laws = overlap(case.drawn, first, **options)
+    yield Measurement.of("overlap_distance", laws.wasserstein, "between the two laws of overlaps (Wasserstein)")
 
 
 def memorisation(case: Case) -> Iterator[Measurement]:
@@ -96,7 +109,7 @@ def memorisation(case: Case) -> Iterator[Measurement]:
     if data.train is None or (data.test is None and data.draw is None):
         return
     drawn, held_out = case.drawn[:NEIGHBOUR_ROWS], case.truth.rows.observations()[0][:NEIGHBOUR_ROWS]
-    near = metrics.nearest_neighbour(drawn, data.train, held_out, alphabet=_symbols(case))
+    near = nearest_neighbour(drawn, data.train, held_out, alphabet=_symbols(case))
     yield Measurement.of("nearest_distance", near.distance, "to the nearest training row; floor: of held-out rows")
     yield Measurement.of("copies", near.copies, "share of samples that are training rows; floor: of held-out rows")
 
@@ -113,10 +126,10 @@ def likelihood(case: Case) -> Iterator[Measurement]:
         options["pmf_log_prob"] = case.truth.log_pmf(rows.X)
     name = "log_likelihood"
     try:
-        found: Any = metrics.log_likelihood(model, rows.X, labels, **options)
+        found: Any = log_likelihood(model, rows.X, labels, **options)
     except NotImplementedError as reason:
         try:
-            found = metrics.elbo(model, rows.X, labels, seed=case.seed, **options)
+            found = elbo(model, rows.X, labels, seed=case.seed, **options)
         except NotImplementedError:
             yield Measurement(name, None, units="nats", note=str(reason))
             return
@@ -128,14 +141,14 @@ def likelihood(case: Case) -> Iterator[Measurement]:
     yield Measurement.of("bits_per_site", found.bits_per_site, "the same with the sign turned; lower is better")
 
 
-def fidelity(case: Case) -> Iterator[Measurement]:
+def fidelities(case: Case) -> Iterator[Measurement]:
     """Overlap of the two laws, Σ√(PQ), where both give the probability of a row."""
     rows = case.truth.real[0]
     log_p = None if case.model is None or case.data.draw is None else case.truth.log_pmf(rows)
     if log_p is None:
         return
     try:
-        classical = metrics.fidelity(case.model, rows, log_p).classical
+        classical = fidelity(case.model, rows, log_p).classical
     except NotImplementedError:
         return
     yield Measurement.of("fidelity", classical, f"Σ√(PQ), by {len(rows):,} rows of the law")
@@ -143,13 +156,13 @@ def fidelity(case: Case) -> Iterator[Measurement]:
 
 MEASURES: tuple[Measure, ...] = (
     divergences,
-    coverage,
+    modes,
     correlations,
     discrepancies,
     physics,
     memorisation,
     likelihood,
-    fidelity,
+    fidelities,
 )
 
 
@@ -160,7 +173,8 @@ def _options(case: Case) -> dict[str, Any]:
 
 def _symbols(case: Case) -> list[Any]:
     """The data's symbols, and those that samples may hold besides."""
-    return np.unique(np.concatenate([case.data.symbols, case.alphabet.symbols])).tolist()
+    symbols: list[Any] = np.unique(np.concatenate([case.data.symbols, case.alphabet.symbols])).tolist()
+    return symbols
 
 
 def _note(case: Case, rows: int) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
-from neurise import discovery, exact, likelihood
+from neurise import discovery, exact, likelihood, losses
 from neurise.alphabet import Symbols
 from neurise.batching import batches
 from neurise.conditionals import NetworkConditionals, is_autoregressive
@@ -19,19 +20,62 @@ from neurise.models._trained import TrainedModel
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.clamped import sample_clamped
 from neurise.sampling.reverse import sample
+from neurise.training.objective import Network
 from neurise.training.settings import positive_whole
 
 FEW_PARTICLES = 10
 """Fewer effective particles than this, or than the rows drawn from them, deserve a warning."""
 
 
-def stratified_steps(conditionals: NetworkConditionals, n: int, *, generator: Generator) -> Tensor:
-    """Draw n steps worth learning, (n,): a batch covers all of them evenly. Conditionals of constant sites are known."""
-    noise, device = conditionals.noise, conditionals.device
-    steps = torch.arange(noise.num_steps, device=device)
-    steps = steps[conditionals.constant[noise.site(steps)] < 0]
-    place = torch.arange(n, device=device) + torch.rand(n, generator=generator, device=device)
-    return steps[(place * (len(steps) / n)).long().clamp(max=len(steps) - 1)]
+class Example(NamedTuple):
+    """A noised row: what the network is shown, and the token it should find."""
+
+    t: Tensor  # (n,)
+    u: Tensor  # (n,)
+    x: Tensor  # (n, sites)
+    hidden: Tensor  # (n, sites)
+    y: Tensor | None  # (n,)
+    x_u: Tensor  # (n,)
+
+
+@dataclass(frozen=True)
+class RoundRobinObjective(ABC):
+    r"""Learn :math:`\mu_t(x_u \mid x_{-u})` on :math:`X_t` at site u = t mod q, for t uniform over the steps worth learning.
+
+    Steps at constant sites are left out: their conditionals are known. A method writes ``losses``.
+    """
+
+    conditionals: NetworkConditionals
+
+    @property
+    def network(self) -> nn.Module:
+        """Return the network."""
+        return self.conditionals.network
+
+    @property
+    def bytes_per_example(self) -> int:
+        """Forward and backward together."""
+        return 3 * self.conditionals.bytes_per_row
+
+    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
+        """Noise each row to a time of its own. Times are stratified: a batch covers all steps evenly."""
+        noise, n = self.conditionals.noise, len(x)
+        steps = self.conditionals.steps_to_learn
+        place = torch.arange(n, device=x.device) + torch.rand(n, generator=generator, device=x.device)
+        t = steps[(place * (len(steps) / n)).long().clamp(max=len(steps) - 1)]
+        u = noise.site(t)
+        x_t = noise.corrupt(x, t, generator=generator)
+        x_u = x_t.gather(-1, u[:, None]).squeeze(-1)
+        return Example(t, u, x_t, self.conditionals.hidden(t), y, x_u)
+
+    @abstractmethod
+    def losses(self, network: Network, drawn: Any) -> Tensor:
+        """Return the training loss of each example."""
+
+    def scores(self, network: Network, drawn: Any) -> Tensor:
+        """Return the cross-entropy: a proper score, whatever the training loss, so that losses can be compared by it."""
+        t, u, x, hidden, y, x_u = drawn
+        return losses.cross_entropy(network(t, u, x, hidden, y), x_u)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -4,35 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from neurise import losses
-from neurise.conditionals import NetworkConditionals
-from neurise.models._round_robin import RoundRobinModel, stratified_steps
+from neurise.models._round_robin import RoundRobinModel, RoundRobinObjective
 from neurise.training.objective import Network, Objective
 
 REVERSALS = ("bayes", "heat_bath")
 
 
-class Example(NamedTuple):
-    """A row before and after a step of the noise, and what the step did."""
-
-    t: Tensor  # (n,)
-    u: Tensor  # (n,)
-    x: Tensor  # (n, sites): X_t, which differs from X_{t+1} at site u at most, and that site is hidden
-    hidden: Tensor  # (n, sites)
-    y: Tensor | None  # (n,)
-    before: Tensor  # (n,): X_{t,u}
-    after: Tensor  # (n,): X_{t+1,u}, the token that is seen
-    redrawn: Tensor  # (n,): whether the step drew a fresh token, even if it is the same
-
-
 @dataclass(frozen=True)
-class ClassifierObjective:
+class ClassifierObjective(RoundRobinObjective):
     r"""Learn whether step t redrew the token a that is seen at site u after it, a head a token, by binary cross-entropy.
 
     With :math:`\Pi(\phi) = \varepsilon` the probability to keep and :math:`\Pi(a) = (1-\varepsilon)/p` that of each fresh token,
@@ -45,42 +29,18 @@ class ClassifierObjective:
     :math:`\ell_a = \log\frac{1-\varepsilon}{\varepsilon} - f_a`, and the conditional is softmax f.
     """
 
-    conditionals: NetworkConditionals
-
-    @property
-    def network(self) -> nn.Module:
-        """Return the network."""
-        return self.conditionals.network
-
-    @property
-    def bytes_per_example(self) -> int:
-        """Forward and backward together."""
-        return 3 * self.conditionals.bytes_per_row
-
-    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
-        """Noise each row to a time of its own, and one step further."""
-        noise, n = self.conditionals.noise, len(x)
-        t = stratified_steps(self.conditionals, n, generator=generator)
-        u = noise.site(t)
-        x_t = noise.corrupt(x, t, generator=generator)
-        before = x_t.gather(-1, u[:, None]).squeeze(-1)
-        redrawn = torch.rand(n, generator=generator, device=x.device) >= noise.keep_prob
-        fresh = torch.randint(noise.space.states, (n,), generator=generator, device=x.device, dtype=x_t.dtype)
-        after = torch.where(redrawn, fresh, before)
-        return Example(t, u, x_t, self.conditionals.hidden(t), y, before, after, redrawn)
-
     def losses(self, network: Network, drawn: Any) -> Tensor:
-        """Return the binary cross-entropy of the head of the token that is seen."""
-        t, u, x, hidden, y, _, after, redrawn = drawn
-        keep = self.conditionals.noise.keep_prob
-        f_a = network(t, u, x, hidden, y).gather(-1, after.long()[:, None]).squeeze(-1)
-        logit = math.log((1 - keep) / keep) - f_a
-        return functional.binary_cross_entropy_with_logits(logit, redrawn.to(logit.dtype), reduction="none")
+        r"""Return the binary cross-entropy, averaged over all that the step may do to :math:`x_u = X_{t,u}`:
 
-    def scores(self, network: Network, drawn: Any) -> Tensor:
-        """Return the cross-entropy of the conditional that the heads imply: the sampler uses nothing else."""
-        t, u, x, hidden, y, before, _, _ = drawn
-        return losses.cross_entropy(network(t, u, x, hidden, y), before)
+        .. math:: \varepsilon\,\log(1 + e^{\ell_{x_u}}) + \sum_a \frac{1-\varepsilon}{p} \log(1 + e^{-\ell_a})
+
+        The same in the mean as to draw what it does, without the noise of that draw.
+        """
+        t, u, x, hidden, y, x_u = drawn
+        keep = self.conditionals.noise.keep_prob
+        logit = math.log((1 - keep) / keep) - network(t, u, x, hidden, y)
+        kept = functional.softplus(logit.gather(-1, x_u.long()[:, None]).squeeze(-1))
+        return keep * kept + (1 - keep) * functional.softplus(-logit).mean(-1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -3,65 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from torch import Generator, Tensor, nn
+from torch import Tensor
 
 from neurise import losses
-from neurise.conditionals import NetworkConditionals
-from neurise.models._round_robin import RoundRobinModel, stratified_steps
+from neurise.models._round_robin import RoundRobinModel, RoundRobinObjective
 from neurise.training.objective import Network, Objective
 
 
-class Example(NamedTuple):
-    """A noised row: what the network is shown, and the token it should find."""
-
-    t: Tensor  # (n,)
-    u: Tensor  # (n,)
-    x: Tensor  # (n, sites)
-    hidden: Tensor  # (n, sites)
-    y: Tensor | None  # (n,)
-    x_u: Tensor  # (n,)
-
-
 @dataclass(frozen=True)
-class ConditionalObjective:
-    r"""Learn :math:`\mu_t(x_u \mid x_{-u})` on :math:`X_t` at site u = t mod q, for t uniform over the steps worth learning.
+class ConditionalObjective(RoundRobinObjective):
+    """Learn the conditional itself, by a loss that is minimal there."""
 
-    Steps at constant sites are left out: their conditionals are known.
-    """
-
-    conditionals: NetworkConditionals
     loss: losses.Loss
-
-    @property
-    def network(self) -> nn.Module:
-        """Return the network."""
-        return self.conditionals.network
-
-    @property
-    def bytes_per_example(self) -> int:
-        """Forward and backward together."""
-        return 3 * self.conditionals.bytes_per_row
-
-    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
-        """Noise each row to a time of its own."""
-        noise = self.conditionals.noise
-        t = stratified_steps(self.conditionals, len(x), generator=generator)
-        u = noise.site(t)
-        x_t = noise.corrupt(x, t, generator=generator)
-        x_u = x_t.gather(-1, u[:, None]).squeeze(-1)
-        return Example(t, u, x_t, self.conditionals.hidden(t), y, x_u)
 
     def losses(self, network: Network, drawn: Any) -> Tensor:
         """Return the chosen loss."""
         t, u, x, hidden, y, x_u = drawn
         return self.loss(network(t, u, x, hidden, y), x_u)
-
-    def scores(self, network: Network, drawn: Any) -> Tensor:
-        """Return the cross-entropy: a proper score, whatever the training loss, so that losses can be compared by it."""
-        t, u, x, hidden, y, x_u = drawn
-        return losses.cross_entropy(network(t, u, x, hidden, y), x_u)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

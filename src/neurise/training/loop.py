@@ -141,8 +141,8 @@ def _mean(sums: list[Tensor], state: TrainingState, good: Weights, settings: Set
     state.average = good
     what = "the weights became infinite" if math.isfinite(mean) else f"the loss became {mean}"
     raise TrainingDiverged(
-        f"{what} near step {state.step}: try a smaller learning_rate (it is {settings.learning_rate:g}), or "
-        "loss='cross_entropy', which cannot overflow; the model keeps its last good weights"
+        f"{what} near step {state.step}: try a smaller learning_rate (it is {settings.learning_rate:g}), or another loss "
+        "if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights"
     )
 
 

@@ -1,0 +1,160 @@
+"""SEDD: score entropy discrete diffusion (Lou et al. 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from neurise.models._joint import JointChain, JointModel, JointObjective, Noise
+from neurise.models._sedd_bound import elbo
+from neurise.models._sedd_schedule import Geometric, LogLinear, Schedule
+from neurise.models._sedd_score import AbsorbingScore, Score, UniformScore
+from neurise.noise.absorbing import Absorbing
+from neurise.noise.uniform import Uniform
+from neurise.training.objective import Network, Objective
+from neurise.training.settings import positive_whole
+
+FIRST_TIME = 1e-3
+"""Training sees the times from here to 1."""
+LAST_TIME = 1e-5
+"""Where the sampler has come to when it takes its last step, to the data."""
+
+NOISES: dict[str, tuple[type[Noise], type[Score]]] = {
+    "absorbing": (Absorbing, AbsorbingScore),
+    "uniform": (Uniform, UniformScore),
+}
+SCHEDULES: dict[str, type[Schedule]] = {"loglinear": LogLinear, "geometric": Geometric}
+CHOICES = {"noise": tuple(NOISES), "schedule": tuple(SCHEDULES), "sampler": ("analytic", "euler")}
+
+
+class Example(NamedTuple):
+    """A noised row: what the network is shown, and what it was made from."""
+
+    t: Tensor  # (n,)
+    sigma: Tensor  # (n,)
+    x: Tensor  # (n, sites)
+    weight: Tensor  # (n,)
+    y: Tensor | None  # (n,)
+    x_0: Tensor  # (n, sites)
+
+
+@dataclass(frozen=True)
+class ScoreEntropy(JointObjective):
+    r"""Learn the log-scores by :math:`\int \sigma'(t)\,\mathbb{E}\,L\,dt`, t from 10⁻³ to 1, with L the score entropy of all sites.
+
+    The published draw, t uniform with the weight :math:`\sigma'`, gives a few examples great weights. Here the score draws
+    the noise (:meth:`Score.noised`) so that weights stay small: another variance, the same mean. The validation score
+    is the loss itself. It is proper: but for times below 10⁻³ it bounds the log-likelihood.
+    """
+
+    score: Score
+    schedule: Schedule
+
+    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
+        """Noise each row to a level of its own. Levels are stratified: a batch covers all of them evenly."""
+        n, device = len(x), x.device
+        place = torch.arange(n, device=device) + torch.rand(n, generator=generator, device=device, dtype=torch.float64)
+        first, end = (torch.full((1,), t, dtype=torch.float64, device=device) for t in (FIRST_TIME, 1.0))
+        ends = self.schedule.sigma(first), self.schedule.sigma(end)
+        noised = self.score.noised(self.denoiser, x, place / n, *ends, generator=generator)
+        return Example(self.schedule.time(noised.sigma), *noised, y, x)
+
+    def losses(self, network: Network, drawn: Any) -> Tensor:
+        """Return the score entropy of each row, weighted."""
+        t, sigma, x, weight, y, x_0 = drawn
+        log_score = self.score.log_score(network(t, x, y), sigma, x)
+        entropy = self.score.entropy(log_score, sigma, x, x_0)
+        loss: Tensor = weight.to(entropy.dtype) * (entropy * self.denoiser.varies).sum(-1)
+        return loss
+
+    def scores(self, network: Network, drawn: Any) -> Tensor:
+        """Return the loss."""
+        return self.losses(network, drawn)
+
+
+@dataclass(frozen=True)
+class ScoreChain(JointChain):
+    """Even steps of time from 1 to 10⁻⁵, and one more that undoes what noise is left."""
+
+    score: Score
+    schedule: Schedule
+    sampler: str
+
+    def log_step(self, step: int, x: Tensor, y: Tensor | None) -> Tensor:
+        """Return the logarithm of the law of each site after a step, (n, sites, tokens) float64."""
+        t, before = self._time(step), self._time(step - 1)
+        sigma = self.schedule.sigma(t)
+        log_score = self.score.log_score(self.denoiser.network(t, x, y).double(), sigma, x)
+        if step == 0:
+            log_law = self.score.denoised(log_score, sigma, x)
+        elif self.sampler == "euler":
+            log_law = self.score.euler(log_score, (t - before) * self.schedule.rate(t), x)
+        else:
+            log_law = self.score.analytic(log_score, sigma - self.schedule.sigma(before), x)
+        return self.denoiser.settled(log_law)
+
+    def _time(self, step: int) -> Tensor:
+        """Time at the beginning of a step, (1,)."""
+        t = LAST_TIME + (1 - LAST_TIME) * step / (self.num_steps - 1)
+        return torch.full((1,), t, dtype=torch.float64, device=self.device)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SEDD(JointModel):
+    r"""Score entropy discrete diffusion: noise in continuous time, reversed by learnt ratios of probabilities.
+
+    Noise touches every site at rate :math:`\sigma'(t)`. A network learns the logarithms of the ratios
+    :math:`p_t(x \text{ with site } i \to y) / p_t(x)`, which are the rates of the reversed noise. Sites that change in the same
+    step do not see each other, so the law of the samples comes near the learnt one like 1 / ``sampling_steps``.
+
+    ``elbo`` bounds the likelihood of the sampler with infinitely many steps, and nothing is cut off at either end of time: it
+    is tight where the network is, up to the noise that is left at the start of uniform chains.
+
+    Args:
+        noise: "absorbing" puts a mask in the place of a touched site, "uniform" a random token.
+        schedule: how σ grows with t: "loglinear", or "geometric" from 10⁻⁴ to 20.
+        sampler: "analytic" reverses the noise of each site exactly if the others stay; "euler" jumps by the rates at the
+            beginning of the step, of which there must be many under uniform noise.
+        sampling_steps: how many steps lead from noise to the last one, which denoises; each evaluates the network once.
+        width, depth: size of the network.
+        order: the sites in the order in which the model takes them.
+        alphabet: all symbols, where the sample may lack some.
+        steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
+        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
+            training loop's; warmup is a fraction of the run, patience a number of evaluations.
+    """
+
+    noise: str = "absorbing"
+    schedule: str = "loglinear"
+    sampler: str = "analytic"
+    sampling_steps: int = 256
+
+    def _build(self) -> Objective:
+        for name in CHOICES:
+            self._require(name)
+        positive_whole("sampling_steps", self.sampling_steps)
+        make_noise, make_score = NOISES[self.noise]
+        noise = make_noise(self.schema_.space)
+        return ScoreEntropy(self._denoiser(noise), make_score(noise), SCHEDULES[self.schedule]())
+
+    def _chain(self) -> ScoreChain:
+        self._require("sampler")  # again: how to sample may be changed after training
+        num_steps = positive_whole("sampling_steps", self.sampling_steps) + 1
+        learnt = self._learnt
+        return ScoreChain(learnt.denoiser, num_steps, learnt.score, learnt.schedule, self.sampler)
+
+    def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
+        learnt = self._learnt
+        return elbo(learnt.denoiser, learnt.score, learnt.schedule, x, y, generator=generator)
+
+    @property
+    def _learnt(self) -> ScoreEntropy:
+        objective: ScoreEntropy = self.objective_  # type: ignore[assignment]
+        return objective
+
+    def _require(self, name: str) -> None:
+        if getattr(self, name) not in CHOICES[name]:
+            raise ValueError(f"{name} must be one of {', '.join(CHOICES[name])}, got {getattr(self, name)!r}")
