@@ -26,6 +26,12 @@ def random_law(space: Space, seed: int, *, zeros: float = 0.0) -> np.ndarray:
     return weight / weight.sum()
 
 
+def draw(space: Space, law: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """Independent rows of a law, (n, sites) tokens."""
+    places = np.random.default_rng(seed).choice(space.size, n, p=law)
+    return np.array(configurations(space))[places]
+
+
 def forward_kernel(space: Space, t: int, keep_prob: float) -> np.ndarray:
     """k_t(new, old) of the paper, entry by entry; step t touches site t mod q."""
     u, a = t % space.sites, (1 - keep_prob) / space.states

@@ -85,7 +85,7 @@ def test_samples_against_the_pmf(sampler: str, preset: str) -> None:
 
 @pytest.mark.parametrize("side", [4, 5])
 def test_log_z_by_elimination_and_by_enumeration(side: int) -> None:
-    from neurise.datasets._pairwise.enumeration import pairwise_law
+    from neurise.enumeration import pairwise_law
     from neurise.interactions import Interactions
 
     data = edwards_anderson(side, seed=6)

@@ -13,13 +13,13 @@ import oracles
 import pytest
 from chi_square import assert_drawn_from
 
+from neurise import enumeration as _enumeration
 from neurise.dataset import Dataset
 from neurise.datasets import edwards_anderson, ising
 from neurise.datasets._pairwise import elimination as _elimination
 from neurise.datasets._pairwise import elimination_order as _elimination_order
-from neurise.datasets._pairwise import enumeration as _enumeration
 from neurise.datasets._pairwise import law as _pairwise
-from neurise.datasets._pairwise.enumeration import draw_from_law, pairwise_law
+from neurise.enumeration import draw_from_law, pairwise_law
 from neurise.interactions import Interactions
 from neurise.space import Space
 

@@ -6,6 +6,7 @@ import oracles
 import pytest
 import torch
 from multinomial import jackknife, moments
+from oracles import draw
 
 from neurise.metrics import coverage
 from neurise.metrics.coverage import _likeliest
@@ -13,11 +14,6 @@ from neurise.space import Space
 
 SPACES = [Space(sites=3, states=2), Space(sites=2, states=3)]
 IDS = ["p=2", "p=3"]
-
-
-def draw(space: Space, law: np.ndarray, n: int, seed: int) -> np.ndarray:
-    places = np.random.default_rng(seed).choice(space.size, n, p=law)
-    return np.array(oracles.configurations(space))[places]
 
 
 def test_hand_worked() -> None:
@@ -95,7 +91,11 @@ def test_wide_rows_are_told_apart() -> None:
 def test_other_rows_give_the_floor_at_the_smaller_size(mine: int, others: int) -> None:
     space = SPACES[1]
     law = oracles.random_law(space, 6)
-    samples, other, reference = draw(space, law, mine, 1), draw(space, law, others, 2), draw(space, law, 60, 3)
+    samples, other, reference = (
+        draw(space, law, mine, 1),
+        draw(space, law, others, 2),
+        draw(space, law, 60, 3),
+    )
     found = coverage(samples, reference, other=other, mass=0.8)
 
     def mean_over_choices(rows: np.ndarray) -> float:

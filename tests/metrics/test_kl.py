@@ -3,6 +3,7 @@ import oracles
 import pytest
 import torch
 from multinomial import jackknife, moments
+from oracles import draw
 from scipy import stats
 
 from neurise.metrics import kl
@@ -11,11 +12,6 @@ from neurise.space import Space
 
 SPACES = [Space(sites=3, states=2), Space(sites=2, states=3)]
 IDS = ["p=2", "p=3"]
-
-
-def draw(space: Space, law: np.ndarray, n: int, seed: int) -> np.ndarray:
-    places = np.random.default_rng(seed).choice(space.size, n, p=law)
-    return np.array(oracles.configurations(space))[places]
 
 
 def test_hand_worked() -> None:

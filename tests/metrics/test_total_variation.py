@@ -5,6 +5,7 @@ import oracles
 import pytest
 import torch
 from multinomial import jackknife, moments
+from oracles import draw
 from scipy import stats
 
 from neurise.datasets import edwards_anderson
@@ -14,11 +15,6 @@ from neurise.space import Space, row_ids
 
 SPACES = [Space(sites=3, states=2), Space(sites=2, states=3)]
 IDS = ["p=2", "p=3"]
-
-
-def draw(space: Space, law: np.ndarray, n: int, seed: int) -> np.ndarray:
-    places = np.random.default_rng(seed).choice(space.size, n, p=law)
-    return np.array(oracles.configurations(space))[places]
 
 
 def test_hand_worked_laws() -> None:
@@ -160,7 +156,12 @@ def test_other_rows_give_the_floor_at_the_same_size() -> None:
     # Five times the rows on either side: a part as large as the other set is taken, so that both score alike.
     for mine, other in ((n, 5 * n), (5 * n, n)):
         pairs = [
-            total_variation(draw(space, law, mine, 2 * k), reference, other=draw(space, law, other, 2 * k + 1), seed=k)
+            total_variation(
+                draw(space, law, mine, 2 * k),
+                reference,
+                other=draw(space, law, other, 2 * k + 1),
+                seed=k,
+            )
             for k in range(100, 100 + draws)
         ]
         gap = np.array([float(pair) - pair.floor for pair in pairs])

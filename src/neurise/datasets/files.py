@@ -21,7 +21,7 @@ from neurise.datasets._formats.table import read_table
 from neurise.datasets._formats.text import read_windows
 from neurise.datasets._formats.truth import restore
 from neurise.datasets._formats.writing import check_ending, write_dataset, write_rows
-from neurise.datasets._pairwise.enumeration import draw_from_law
+from neurise.enumeration import draw_from_law
 from neurise.laws import as_law
 from neurise.space import Space
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from neurise.dataset import Dataset
 from neurise.datasets._bits import read_bits
-from neurise.datasets._pairwise.enumeration import draw_from_law
 from neurise.datasets._sources import locate, unpacked
+from neurise.enumeration import draw_from_law
 from neurise.space import Space
 
 MIRROR = "https://raw.githubusercontent.com/PIQuIL/QuCumber/master/examples/Tutorial1_TrainPosRealWaveFunction"

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from neurise.enumeration import draw_from_law, pairwise_law, tokens_at
 from neurise.interactions import Interactions
 from neurise.mcmc import Diagnostics, Target, parallel_tempering
 from neurise.models._pairwise_dense import DenseInteractions
-from neurise.sampling.categorical import uniforms
 
 LIMIT = 2**25
 """Configurations up to which a law is written out: a second's work, and half a gigabyte while it lasts."""
@@ -55,15 +55,15 @@ class PairwiseLaw:
 
     def log_z(self) -> float:
         r"""Return :math:`\log \sum_x e^{H(x)}` over the free sites."""
-        return self.weight + (0.0 if self.rest is None else float(torch.logsumexp(log_weights(self.rest), 0)))
+        return self.weight + (0.0 if self.rest is None else pairwise_law(self.rest)[1])
 
     def probabilities(self) -> Tensor:
         """Return the law over all configurations, (p^q,) float64; those against what is given have none."""
         if self.free.all() and self.rest is not None:
-            return torch.softmax(log_weights(self.rest), 0)
+            return torch.from_numpy(pairwise_law(self.rest)[0])
         full = torch.zeros([self.states] * len(self.given), dtype=torch.float64)
         place = tuple(slice(None) if token < 0 else token for token in self.given.tolist())
-        free = torch.ones(1) if self.rest is None else torch.softmax(log_weights(self.rest), 0)
+        free = torch.ones(1) if self.rest is None else torch.from_numpy(pairwise_law(self.rest)[0])
         full[place] = free.view([self.states] * int(self.free.sum())).double()
         return full.view(-1)
 
@@ -78,30 +78,11 @@ class PairwiseLaw:
         return x, found
 
 
-def log_weights(model: Interactions) -> Tensor:
-    r"""H of every configuration, (p^q,) float64, first site most significant.
-
-    Built up site by site: :math:`H(x_{\le k}) = H(x_{<k}) + f_k(x_k) + \sum_{i<k} W_{ik}(x_i, x_k)`, where the last sum is an
-    outer sum over :math:`x_{<k}`, so that a configuration costs a few additions whatever the number of pairs.
-    """
-    tables = {(i, j): torch.from_numpy(t) for (i, j), t in zip(model.edges.tolist(), model.tables, strict=True)}
-    nothing = torch.zeros(model.states, model.states, dtype=torch.float64)
-    total = torch.zeros(1, dtype=torch.float64)
-    for site, field in enumerate(torch.from_numpy(model.fields.copy())):
-        pull = field[None]  # (1, states)
-        for other in range(site):
-            table = tables.get((other, site), nothing)
-            pull = (pull[:, None, :] + table).view(-1, model.states)  # (p^(other + 1), states)
-        total = pull.add_(total[:, None]).view(-1)
-    return total
-
-
 def draw_exactly(model: Interactions, n: int, *, generator: Generator) -> Tensor:
     """Draw n independent rows of tokens by inverting the law written out."""
-    cdf = torch.softmax(log_weights(model), 0).cumsum_(0)
-    index = torch.searchsorted(cdf, uniforms(n, generator=generator) * cdf[-1], right=True).clamp_(max=len(cdf) - 1)
-    place = model.states ** torch.arange(model.sites - 1, -1, -1)
-    return (index[:, None] // place % model.states).to(torch.uint8)
+    seed = int(torch.randint(2**62, (1,), generator=generator, device=generator.device))
+    places = draw_from_law(pairwise_law(model)[0], n, np.random.default_rng(seed))
+    return torch.from_numpy(tokens_at(model.space, places))
 
 
 def draw_by_tempering(

@@ -13,7 +13,7 @@ import torch
 from neurise.dataset import Dataset
 from neurise.datasets._pairwise.elimination import Elimination
 from neurise.datasets._pairwise.elimination_order import Plan, find_plan
-from neurise.datasets._pairwise.enumeration import LIMIT, draw_from_law, pairwise_law, tokens_at
+from neurise.enumeration import LIMIT, draw_from_law, pairwise_law, tokens_at
 from neurise.interactions import Interactions
 from neurise.mcmc import parallel_tempering
 
