@@ -109,7 +109,8 @@ def test_soft_noise_is_refused_unless_a_cycle_is_named() -> None:
             law = model.conditional(context[None], i, step=step)[0]
             odds.append(np.log(law[1] / law[0]))
         halves.append((odds[0] - odds[1]) / 4)
-    assert found.couplings[0, 1] == pytest.approx(np.mean(halves), rel=1e-9)
+    # The network computes in single precision: logits near 1 are known to 1e-7, and a coupling is made of four of them.
+    assert found.couplings[0, 1] == pytest.approx(np.mean(halves), abs=1e-6)
     with pytest.raises(ValueError, match=r"step 6 does not noise site 1|step 8 does not noise site 0"):
         structure.recover(model, rows, cycle=2)
 

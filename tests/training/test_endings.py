@@ -42,7 +42,7 @@ def assert_usable(model: Model) -> None:
 @pytest.mark.parametrize("fraction", [0.0, 0.1])
 def test_a_learning_rate_far_too_large(fraction: float) -> None:
     model = tiny.model(learning_rate=1e8, warmup=0.0, validation_fraction=fraction)
-    with pytest.raises(TrainingDiverged, match=r"smaller learning_rate \(it is 1e\+08\), or loss='cross_entropy'"):
+    with pytest.raises(TrainingDiverged, match=r"smaller learning_rate \(it is 1e\+08\), or another loss"):
         model.fit(tiny.spins(), max_steps=500)
     assert model.stopped_ == "diverged"
     assert_usable(model)

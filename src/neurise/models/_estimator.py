@@ -15,9 +15,11 @@ class Estimator:
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:
-        """Return the constructor's arguments and their defaults."""
-        signature = inspect.signature(cls.__init__).parameters
-        return {name: parameter.default for name, parameter in signature.items() if name != "self"}
+        """Return the constructor's arguments and their defaults, a model's own before those that it shares with others."""
+        signature = dict(inspect.signature(cls.__init__).parameters)
+        del signature["self"]
+        own_first = [name for kind in cls.__mro__ for name in inspect.get_annotations(kind) if name in signature]
+        return {name: signature[name].default for name in dict.fromkeys([*own_first, *signature])}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments as they were given."""
