@@ -42,6 +42,14 @@ MUTATIONS = {
     "conditionals: erased sites are seen": ("conditionals.py", "return erased if self.hide_noised", "return erased & False if self.hide_noised", "test_likelihood.py"),
     "clamped: without weights": ("sampling/clamped.py", "log_weight = log_weight + factor", "log_weight = log_weight + 0 * factor", "sampling/test_clamped.py"),
     "clamped: noise starts for free": ("sampling/clamped.py", "torch.where(holds, price, 0.0)", "torch.where(holds, 0 * price, 0.0)", "sampling/test_clamped.py"),
+    "ggm: keep and redraw exchanged": ("models/ggm.py", "math.log((1 - keep) / keep)", "math.log(keep / (1 - keep))", "models/test_ggm.py"),
+    "heat bath: sampled by Bayes": (NOISE, "        if self.heat_bath:", "        if False:", "models/test_ggm.py"),
+    "absorbing: a mask may be lost": ("noise/absorbing.py", "return level * same + (1 - level) * mask", "return level * mask + (1 - level) * same", "noise"),
+    "parallel law: the present is forgotten": ("sampling/parallel.py", "(left * current[index, None]).T", "(left * current[index, None].sqrt()).T", "models/test_dfm.py"),
+    "d3pm: the published posterior": ("models/_d3pm_uniform.py", "self._log_kernel(now / before, x_t, log_clean.dtype) + mixed", "self._log_kernel(now, x_t, log_clean.dtype) + mixed", "models/test_d3pm_steps.py"),
+    "sedd: Euler for analytic": ("models/_sedd_score.py", "self._jump(log_score + torch.log(torch.expm1(delta)), x)", "self._jump(log_score + torch.log(delta), x)", "models/test_sedd.py"),
+    "memorize: weights ignored": ("models/memorize.py", "index_add_(0, place, weights)", "index_add_(0, place, torch.ones_like(weights))", "models/test_baselines.py"),
+    "total variation: floor one count off": ("metrics/_binomial.py", "nu = torch.floor(n * often) + 1", "nu = torch.floor(n * often) + 2", "metrics/test_total_variation.py"),
 }  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def test_the_table_shows_every_measurement(folder: Path) -> None:
     for row in expected.rows:
         line = next(line for line in result.stdout.splitlines() if f" {row.name} " in line)
         assert f"{row.value:.4g}" in line
-        assert f"{row.floor:.4g}" in line
+        assert f"{row.floor:.3g}" in line
 
 
 def test_exact_and_sampled(folder: Path) -> None:

@@ -73,18 +73,21 @@ def _subject(model: str, device: str | None) -> Any:
 
 def _show(evaluation: Evaluation, title: str) -> None:
     compared = ["independent", "memorize"] if evaluation.baselines else []
-    table, note = [], ""
+    table, notes = [], dict[str, list[str]]()
     for row in evaluation.rows:
-        value = number(row.value) + ("" if row.error is None else f" ± {row.error:.2g}")
-        others = [number(row.baselines.get(name)) for name in compared]
-        table.append([row.name, value, number(row.floor), *others, row.units, "" if row.note == note else row.note])
-        note = row.note
-    columns = ["", "value", "floor", *compared, "units", ""]
-    print_table(title, columns, table, numbers=tuple(range(1, 3 + len(compared))))
+        units = "" if row.name.startswith(row.units) else row.units  # the name of an energy says it
+        value = " ".join([number(row.value), *([f"± {row.error:.1g}"] if row.error else []), units]).strip()
+        others = [row.floor, *(row.baselines.get(name) for name in compared)]
+        table.append([row.name, value, *(number(other, 3) for other in others)])
+        notes.setdefault(row.note, []).append(row.name)
+    print_table(title, ["", "value", "floor", *compared], table, numbers=tuple(range(1, 3 + len(compared))))
+    for note, names in notes.items():
+        if note:
+            say(f"{', '.join(names)}: {note}")
     if compared:
         say(f"independent and memorize learnt from {evaluation.baselines}")
 
 
-def number(value: float | None) -> str:
-    """Write a number with four digits, or a dash for none."""
-    return "–" if value is None else f"{value:.4g}"
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number with so many digits, or a dash for none."""
+    return "–" if value is None else f"{value:.{digits}g}"

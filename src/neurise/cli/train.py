@@ -227,6 +227,7 @@ def _report(model: Model, data: Dataset, output: Path, *, as_json: bool) -> None
         "patience": "the validation score no longer falls",
         "interrupted": "Ctrl-C",
         "constant": "all rows are equal: there is nothing to learn",
+        "solved": "it is counted, not trained",
     }
     shown = {
         "saved in": facts["model"],

@@ -87,7 +87,12 @@ def evaluate(
             fitted = kind(alphabet=known.symbols.tolist()).fit(learnt.X, weights=learnt.weights, seed=seed)
             own = Case(fitted, known, **{**options, "samples": case.samples, "exact": exact or None}, truth=case.truth)
             scores[name] = {row.name: row.value for measure in measures for row in measure(own)}
-        rows = tuple(replace(row, baselines={name: scores[name].get(row.name) for name in BASELINES}) for row in rows)
+        # A model's bound stands beside the exact likelihood of the baselines.
+        key = {"elbo": "log_likelihood"}
+        rows = tuple(
+            replace(row, baselines={name: scores[name].get(key.get(row.name, row.name)) for name in BASELINES})
+            for row in rows
+        )
     text = repr(model) if case.model is not None else "the given samples"
     return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], case)
 

@@ -91,6 +91,8 @@ def _histogram(axis: Any, case: Case) -> None:
 
 def _pictures(axis: Any, rows: np.ndarray, case: Case, title: str, colour: str) -> None:
     """Show the first rows as pictures, side by side."""
+    from matplotlib import colormaps
+
     assert case.data.shape is not None
     height, width = case.data.shape
     down, across = PICTURES
@@ -101,6 +103,7 @@ def _pictures(axis: Any, rows: np.ndarray, case: Case, title: str, colour: str) 
         top, left = (number // across) * (height + gap), (number % across) * (width + gap)
         image = np.array([codes.get(symbol, len(codes)) for symbol in row], dtype=float)
         sheet[top : top + height, left : left + width] = image.reshape(height, width)
-    axis.imshow(sheet, cmap="gray_r" if len(codes) == 2 else "viridis", interpolation="nearest")
+    colours = colormaps["gray_r" if len(codes) == 2 else "viridis"].with_extremes(bad="#c9d3e0")
+    axis.imshow(sheet, cmap=colours, interpolation="nearest")
     axis.set_axis_off()
     axis.set_title(title, fontsize=10, color=colour)
