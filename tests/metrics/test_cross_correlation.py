@@ -1,10 +1,12 @@
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 import oracles
 import pytest
 import torch
+from oracles import draw
 
 from neurise.metrics import cross_correlation
 from neurise.metrics.cross_correlation import correlations
@@ -12,11 +14,6 @@ from neurise.space import Space
 
 SPACES = [Space(sites=4, states=2), Space(sites=4, states=3)]
 IDS = ["p=2", "p=3"]
-
-
-def draw(space: Space, law: np.ndarray, n: int, seed: int) -> np.ndarray:
-    places = np.random.default_rng(seed).choice(space.size, n, p=law)
-    return np.array(oracles.configurations(space))[places]
 
 
 def pair(rows: np.ndarray, i: int, j: int, states: int) -> float:
@@ -162,3 +159,27 @@ def test_a_seed_gives_the_same_bits_and_one_row_no_error() -> None:
 def test_what_cannot_be_compared_is_refused(first: Any, second: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         cross_correlation(first, second, **options)
+
+
+def pairs_of_spins(n: int, agree: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    first = rng.choice([-1, 1], n)
+    return np.stack([first, np.where(rng.random(n) < agree, first, -first)], axis=1)
+
+
+@pytest.mark.parametrize(("n", "reference"), [(20_000, 400), (400, 20_000)])
+def test_the_error_is_that_of_the_smaller_set(n: int, reference: int) -> None:
+    # One pair: the score is |C − C'|, and the variance of a correlation C of n rows is (1 − C²)/n, with C = 2·agree − 1.
+    found = cross_correlation(pairs_of_spins(n, 0.9, 0), pairs_of_spins(reference, 0.3, 1)).mean_abs
+    expected = math.sqrt((1 - 0.8**2) / n + (1 - 0.4**2) / reference)
+    # An error bar of 20 blocks is known to 1/√38 = 16 %: four times that.
+    assert found.error == pytest.approx(expected, rel=0.65)
+
+
+def test_the_floor_from_halves_is_that_of_the_sizes_at_hand() -> None:
+    rng, sites, n, reference = np.random.default_rng(0), 12, 200, 20_000
+    rows = rng.choice([-1, 1], (reference, sites))
+    found = cross_correlation(rng.choice([-1, 1], (n, sites)), rows).mean_abs
+    # Independent spins: Δ of a pair is normal with the variance 1/n + 1/N, so that |Δ| is √(2/π) of its root on average,
+    # and varies by 0.75 of that: 66 pairs know it to 9 %, of which five.
+    assert found.floor == pytest.approx(math.sqrt(2 / math.pi * (1 / n + 1 / reference)), rel=0.46)

@@ -5,6 +5,7 @@ import numpy as np
 import oracles
 import pytest
 import torch
+from oracles import draw
 
 from neurise.metrics import higher_correlation
 from neurise.metrics._groups import draw_groups, sums_over
@@ -12,11 +13,6 @@ from neurise.space import Space
 
 SPACES = [Space(sites=5, states=2), Space(sites=4, states=3)]
 IDS = ["p=2", "p=3"]
-
-
-def draw(space: Space, law: np.ndarray, n: int, seed: int) -> np.ndarray:
-    places = np.random.default_rng(seed).choice(space.size, n, p=law)
-    return np.array(oracles.configurations(space))[places]
 
 
 def group(rows: np.ndarray, sites: tuple[int, ...], states: int) -> np.ndarray:
