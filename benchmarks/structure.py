@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import platform
 import time
+from itertools import product
 
 import torch
 
@@ -24,26 +25,24 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the training")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
-    settings = {"width": 64, "batch_size": 16384, "learning_rate": 1e-2, "steps": 1500, "patience": 1000}
-    print(f"neurise {neurise.__version__}, torch {torch.__version__}, {platform.machine()}, NeurISE(**{settings})")
-    print(
-        "| instance | threshold | RMS error | missed, false, wrong sign | training s | recovery s |\n|---|---|---|---|---|---|"
-    )
-    for instance in arguments.instances:
+    networks = {"width": 64, "batch_size": 16384, "learning_rate": 1e-2, "steps": 1500, "patience": 1000}
+    models = [neurise.NeurISE(**networks), neurise.Pairwise()]
+    print(f"neurise {neurise.__version__}, torch {torch.__version__}, {platform.machine()}, {models}")
+    print("| instance | model | threshold | RMS error | missed, false, wrong sign | training s | recovery s |")
+    print("|---|---|---|---|---|---|---|")
+    for model, instance in product(models, arguments.instances):
         data = neurise.datasets.edwards_anderson(side=4, seed=instance)
         rows = data.sample(arguments.rows, seed=instance)
         began = time.perf_counter()
-        model = neurise.NeurISE(**settings).fit(rows, seed=arguments.seed, device=arguments.device, verbose=False)
+        model.fit(rows, seed=arguments.seed, device=arguments.device, verbose=False)
         trained = time.perf_counter()
         found = structure.recover(model, rows, verbose=False)
         took = time.perf_counter() - trained
         result = structure.compare(found, data)
         wrong = f"{len(result.missed)}, {len(result.false)}, {len(result.wrong_signs)}"
         threshold = "–" if found.threshold is None else f"{found.threshold:.2f}"
-        print(
-            f"| seed {instance} | {threshold} | {result.rms:.3f} | {wrong} | {trained - began:.0f} | {took:.1f} |",
-            flush=True,
-        )
+        facts = [threshold, f"{result.rms:.3f}", wrong, f"{trained - began:.0f}", f"{took:.1f}"]
+        print(f"| seed {instance} | {type(model).__name__} | {' | '.join(facts)} |", flush=True)
 
 
 if __name__ == "__main__":

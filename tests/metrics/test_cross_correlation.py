@@ -183,3 +183,10 @@ def test_the_floor_from_halves_is_that_of_the_sizes_at_hand() -> None:
     # Independent spins: Δ of a pair is normal with the variance 1/n + 1/N, so that |Δ| is √(2/π) of its root on average,
     # and varies by 0.75 of that: 66 pairs know it to 9 %, of which five.
     assert found.floor == pytest.approx(math.sqrt(2 / math.pi * (1 / n + 1 / reference)), rel=0.46)
+
+
+def test_what_sets_two_real_sets_apart_does_not_grow_when_fewer_samples_are_taken() -> None:
+    reference, other = pairs_of_spins(40_000, 0.5, 0), pairs_of_spins(40_000, 0.7, 1)
+    floor = cross_correlation(pairs_of_spins(400, 0.5, 2), reference, other=other).mean_abs.floor
+    # C of the two is 0 and 0.4; 400 rows know a correlation to 1/√400 at most, of which five.
+    assert floor == pytest.approx(0.4, abs=0.25)

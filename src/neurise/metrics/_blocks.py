@@ -13,6 +13,7 @@ from torch import Tensor
 from neurise import devices
 from neurise.batching import MEMORY_BUDGET
 from neurise.metrics._estimate import Estimate
+from neurise.metrics._rows import some
 from neurise.metrics._weights import Weights
 
 BLOCKS = 20
@@ -56,7 +57,9 @@ def compare(
     unknown: list[float | None] = [None] * len(values)
     spread = errors(first, second, statistic) or unknown
     if len(sets) > 2:
-        third = blocks(sets[2], measure, quantities, seed=seed)
+        # As many rows, rather than all and rescaled: two real sets may differ by more than chance (other writers, another
+        # day of the machine), and that part does not fall with the size.
+        third = blocks(some(sets[2], len(sets[0]), seed), measure, quantities, seed=seed)
         scale = rescale(first.size, second.size, third.size, second.size)
         floor: Sequence[float | None] = [scale * value for value in statistic(third.mean - second.mean).tolist()]
     else:

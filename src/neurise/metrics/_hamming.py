@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from neurise import devices
 from neurise.batching import batches
 from neurise.metrics._rows import spins
 
@@ -46,10 +45,3 @@ def tiles_within(x: Tensor, states: int) -> Iterator[tuple[slice, slice, Tensor]
         for columns in batches(len(x), row_bytes, TILE_BYTES):
             if columns.start >= rows.start:
                 yield rows, columns, agreements(x[rows], x[columns], states)
-
-
-def some(x: Tensor, n: int, seed: int) -> Tensor:
-    """N rows of a set at random, without replacement; all of them, in random order, where there are no more."""
-    # On the CPU, so that every device takes the same rows.
-    order = torch.randperm(len(x), generator=devices.generator(seed, torch.device("cpu")))
-    return x[order[:n].to(x.device)]

@@ -82,3 +82,10 @@ def _common(types: list[str], *, named: bool) -> str:
     if is_text(types[0]):
         return "U1" if any(np.dtype(kind).kind == "U" for kind in types) else "S1"
     return types[0] if len(set(types)) == 1 and not named else WHOLE
+
+
+def some(x: Tensor, n: int, seed: int) -> Tensor:
+    """N rows of a set at random, without replacement; all of them, in random order, where there are no more."""
+    # On the CPU, so that every device takes the same rows.
+    order = torch.randperm(len(x), generator=devices.generator(seed, torch.device("cpu")))
+    return x[order[:n].to(x.device)]

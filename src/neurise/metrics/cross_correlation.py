@@ -41,9 +41,9 @@ def cross_correlation(
     ``couplers``, (m, 2) numbers of sites, restricts all three to those pairs; each pair counts once.
     ``reference_weights`` are counts or importances of the reference's rows.
 
-    **Floor.** The score of ``other``, a second set of real rows, against the reference; without it, of random halves of the
-    reference against each other. Either is rescaled to the sizes of ``samples`` and ``reference``: Δ of a perfect model
-    falls with the root of :math:`1/n + 1/N`.
+    **Floor.** The score of as many rows of ``other``, a second set of real rows, against the reference; without it, of random
+    halves of the reference against each other. Where sizes differ, they are rescaled to those of ``samples`` and
+    ``reference``: Δ of a perfect model falls with the root of :math:`1/n + 1/N`.
 
     **Error.** The spread over new draws of both sets, by leaving out one in twenty blocks of rows. Too wide rather than too
     narrow near the floor. ``seed`` shuffles the rows into blocks: rows are taken to be independent.

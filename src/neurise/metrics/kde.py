@@ -10,8 +10,8 @@ from torch import Tensor
 
 from neurise.batching import batches
 from neurise.metrics._estimate import Estimate
-from neurise.metrics._hamming import some, tiles
-from neurise.metrics._rows import tokens
+from neurise.metrics._hamming import tiles
+from neurise.metrics._rows import some, tokens
 from neurise.space import Space
 
 LOG_ODDS = (-20.0, -1e-3)

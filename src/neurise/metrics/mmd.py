@@ -9,9 +9,9 @@ from torch import Tensor
 
 from neurise.metrics import _kernels
 from neurise.metrics._estimate import Estimate
-from neurise.metrics._hamming import some, tiles, tiles_within
+from neurise.metrics._hamming import tiles, tiles_within
 from neurise.metrics._kernels import Kernel
-from neurise.metrics._rows import tokens
+from neurise.metrics._rows import some, tokens
 
 LEAST_FOR_ERROR = 4
 """Rows a set needs for a standard error: with three, every symmetric matrix without diagonal is a sum of row effects."""

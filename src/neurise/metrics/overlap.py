@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from neurise.metrics._estimate import Estimate
-from neurise.metrics._hamming import some, tiles_within
-from neurise.metrics._rows import tokens
+from neurise.metrics._hamming import tiles_within
+from neurise.metrics._rows import some, tokens
 
 GROUPS = 32
 """Parts into which a set is cut for its error: leaving out one part after the other gives it."""
