@@ -91,7 +91,7 @@ class Truth:
             first, second = np.array_split(shuffled, 2)
         return first, second if independent else None
 
-    @property
+    @cached_property
     def independent(self) -> bool:
         """Whether the rows to compare with are independent observations; importances make them something else."""
         return self.rows.observations()[1]
@@ -161,6 +161,12 @@ class Case:
                 f"{what} the symbols {self.alphabet.symbols.tolist()[:10]}, and the law of {data.name} is over "
                 f"{data.symbols.tolist()[:10]} only"
             )
+
+    @cached_property
+    def symbols(self) -> list[Any]:
+        """The data's symbols, and those that samples may hold besides."""
+        symbols: list[Any] = np.unique(np.concatenate([self.data.symbols, self.alphabet.symbols])).tolist()
+        return symbols
 
     @cached_property
     def drawn(self) -> np.ndarray:

@@ -48,18 +48,19 @@ def _kind(case: Case) -> str:
 
 def _correlations(axis: Any, case: Case) -> None:
     """Scatter the correlations of samples against those of real rows; what is on the diagonal is right."""
-    symbols = np.unique(np.concatenate([case.data.symbols, case.alphabet.symbols])).tolist()
     real, second = case.truth.real
     sites = case.data.space.sites
     first, then = np.triu_indices(sites, 1)
     if len(first) > DOTS:
         some = np.random.default_rng(0).choice(len(first), DOTS, replace=False)
         first, then = first[some], then[some]
-    truth = correlations(real, symbols)[first, then]
+    truth = correlations(real, case.symbols)[first, then]
     style: dict[str, Any] = {"s": 5, "linewidths": 0, "rasterized": True}
     if second is not None:
-        axis.scatter(truth, correlations(second, symbols)[first, then], color=REAL, label="other real rows", **style)
-    axis.scatter(truth, correlations(case.drawn, symbols)[first, then], color=MODEL, label="samples", **style)
+        axis.scatter(
+            truth, correlations(second, case.symbols)[first, then], color=REAL, label="other real rows", **style
+        )
+    axis.scatter(truth, correlations(case.drawn, case.symbols)[first, then], color=MODEL, label="samples", **style)
     low, high = min(axis.get_xlim()[0], axis.get_ylim()[0]), max(axis.get_xlim()[1], axis.get_ylim()[1])
     axis.plot([low, high], [low, high], color="black", linewidth=0.7, zorder=0)
     axis.set(xlim=(low, high), ylim=(low, high), xlabel="correlation in real rows", ylabel="correlation in samples")
@@ -78,8 +79,7 @@ def _histogram(axis: Any, case: Case) -> None:
         axis.set(xlabel="energy", ylabel="density")
         axis.set_title("energies", fontsize=10)
     else:
-        symbols = np.unique(np.concatenate([case.data.symbols, case.alphabet.symbols])).tolist()
-        found = overlap(drawn[:OVERLAP_ROWS], real[:OVERLAP_ROWS], alphabet=symbols)
+        found = overlap(drawn[:OVERLAP_ROWS], real[:OVERLAP_ROWS], alphabet=case.symbols)
         for law, colour, label in ((found.reference_law, REAL, "real rows"), (found.law, MODEL, "samples")):
             axis.plot(found.values, law, color=colour, label=label, linewidth=1.4)
         seen = np.flatnonzero(found.law + found.reference_law)

@@ -109,7 +109,7 @@ def memorisation(case: Case) -> Iterator[Measurement]:
     if data.train is None or (data.test is None and data.draw is None):
         return
     drawn, held_out = case.drawn[:NEIGHBOUR_ROWS], case.truth.rows.observations()[0][:NEIGHBOUR_ROWS]
-    near = nearest_neighbour(drawn, data.train, held_out, alphabet=_symbols(case))
+    near = nearest_neighbour(drawn, data.train, held_out, alphabet=case.symbols)
     yield Measurement.of("nearest_distance", near.distance, "to the nearest training row; floor: of held-out rows")
     yield Measurement.of("copies", near.copies, "share of samples that are training rows; floor: of held-out rows")
 
@@ -168,13 +168,7 @@ MEASURES: tuple[Measure, ...] = (
 
 def _options(case: Case) -> dict[str, Any]:
     """Give what the metrics of samples against rows take: the second lot of rows, the seed, and all symbols there are."""
-    return {"other": case.truth.real[1], "seed": case.seed, "alphabet": _symbols(case)}
-
-
-def _symbols(case: Case) -> list[Any]:
-    """The data's symbols, and those that samples may hold besides."""
-    symbols: list[Any] = np.unique(np.concatenate([case.data.symbols, case.alphabet.symbols])).tolist()
-    return symbols
+    return {"other": case.truth.real[1], "seed": case.seed, "alphabet": case.symbols}
 
 
 def _note(case: Case, rows: int) -> str:
