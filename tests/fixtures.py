@@ -37,7 +37,7 @@ def untrained(
     module = discovery.find("neurise.networks", network)(space, noise.num_steps, width=8, depth=2)
     generator = torch.Generator().manual_seed(7)
     module.reset(generator)
-    output = module.output.weight if network == "site_mlp" else module.output
+    output = module.head if network == "site_mlp" else module.output
     torch.nn.init.normal_(output, std=scale, generator=generator)
     only = torch.tensor(constant or [-1] * space.sites)
     return Untrained(NetworkConditionals(module.double(), noise, only, hide_noised=hide_noised, width=8))

@@ -15,7 +15,7 @@ def learnt(
     noise = RoundRobin(SPACE, keep_prob, cycles=2)
     network = SiteMLP(SPACE, noise.num_steps, width=8, depth=1)
     network.reset(torch.Generator().manual_seed(0))
-    torch.nn.init.normal_(network.output.weight)
+    torch.nn.init.normal_(network.head)
     return NetworkConditionals(network, noise, torch.tensor(constant), hide_noised=hide_noised, width=8)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from steps import replace_steps
 from test_contracts import NAMES
 
 from neurise import exact
@@ -113,16 +114,15 @@ def test_a_stopped_run_goes_on_bit_for_bit(
     X = tiny.spins()
     data = {"X": X, "y": X[:, 0] if labelled else None, "weights": np.arange(60) % 4, "max_steps": 30}
     whole = tiny.model(name).fit(**data)
-    genuine = loop.gradient_step
 
-    def stopping(objective: Any, rows: Any, state: Any, *rest: Any) -> Any:
+    def stopping(state: Any, genuine: Any) -> Any:
         if state.step == 17:
             raise Stopped
-        return genuine(objective, rows, state, *rest)
+        return genuine()
 
     with monkeypatch.context() as patch:
         patch.setattr(loop, "CHECKPOINT_SHARE", 1e9)  # a checkpoint at every evaluation
-        patch.setattr(loop, "gradient_step", stopping)
+        replace_steps(patch, stopping)
         with pytest.raises(Stopped):
             tiny.model(name).fit(**data, checkpoint=tmp_path)
     resumed = tiny.model(name).fit(**data, checkpoint=tmp_path, resume=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from steps import replace_steps
 from typer.testing import CliRunner, Result
 
 import neurise
 from neurise.cli import app
 from neurise.models.neurise import NeurISE
-from neurise.training import loop
 from neurise.training.state import CHECKPOINT
 
 FAST = ["--width", "8", "--depth", "1", "--batch-size", "64", "--max-steps", "40"]
@@ -177,14 +177,13 @@ def test_an_unfinished_run_is_not_thrown_away_unasked(rows: Path, model: Path) -
 
 def interrupt_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Press Ctrl-C, as the system does, during one step."""
-    original = loop.gradient_step
 
-    def interrupted(objective: Any, rows: Any, state: Any, *rest: Any) -> Any:
+    def interrupted(state: Any, genuine: Any) -> Any:
         if state.step == step:
             signal.raise_signal(signal.SIGINT)
-        return original(objective, rows, state, *rest)
+        return genuine()
 
-    monkeypatch.setattr(loop, "gradient_step", interrupted)
+    replace_steps(monkeypatch, interrupted)
 
 
 def test_ctrl_c_leaves_a_model_and_resume_ends_as_if_nothing_had_happened(
@@ -267,13 +266,11 @@ def test_a_diverging_run_saves_the_last_good_weights(rows: Path, model: Path) ->
 
 
 def test_the_state_of_a_diverged_run_is_of_no_use(rows: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = loop.gradient_step
-
-    def diverging(objective: Any, rows: Any, state: Any, *rest: Any) -> Any:
-        loss = original(objective, rows, state, *rest)
+    def diverging(state: Any, genuine: Any) -> Any:
+        loss = genuine()
         return loss if state.step < 25 else loss * float("nan")
 
-    monkeypatch.setattr(loop, "gradient_step", diverging)
+    replace_steps(monkeypatch, diverging)
     assert "the loss became nan" in run("train", rows, "-o", model, *FAST).stderr
     assert sorted(path.name for path in model.iterdir()) == ["config.json", "model.safetensors"]
     assert len(config(model)["history"]) == 2

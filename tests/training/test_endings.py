@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from steps import replace_steps
 
 from neurise.models.base import Model
 from neurise.training import loop
@@ -22,14 +23,13 @@ from neurise.training.state import TrainingState
 
 def at_step(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[TrainingState], Any]) -> None:
     """Do something after a gradient step; what it returns, if anything, is taken for the loss."""
-    genuine = loop.gradient_step
 
-    def stepping(objective: Any, rows: Any, state: TrainingState, *rest: Any) -> torch.Tensor:
-        loss: torch.Tensor = genuine(objective, rows, state, *rest)
+    def stepping(state: TrainingState, genuine: Callable[[], torch.Tensor]) -> torch.Tensor:
+        loss = genuine()
         changed = act(state) if state.step == step else None
         return loss if changed is None else changed
 
-    monkeypatch.setattr(loop, "gradient_step", stepping)
+    replace_steps(monkeypatch, stepping)
 
 
 def assert_usable(model: Model) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from steps import replace_steps
 
 from neurise.training import loop
-from neurise.training.settings import Settings
 from neurise.training.state import TrainingState
 
 
@@ -35,13 +36,13 @@ def test_the_record_holds_every_evaluation() -> None:
 
 
 def test_the_recorded_loss_is_the_mean_since_the_last_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine, seen = loop.gradient_step, []
+    seen = []
 
-    def noting(*args: Any) -> torch.Tensor:
-        seen.append(genuine(*args))
+    def noting(state: TrainingState, genuine: Callable[[], torch.Tensor]) -> torch.Tensor:
+        seen.append(genuine())
         return seen[-1]
 
-    monkeypatch.setattr(loop, "gradient_step", noting)
+    replace_steps(monkeypatch, noting)
     model = tiny.model().fit(tiny.spins(), max_steps=25)
     means = [float(torch.stack(part).mean()) for part in (seen[:10], seen[10:20], seen[20:])]
     assert [record["loss"] for record in model.history_] == means
@@ -53,7 +54,7 @@ def test_without_a_validation_set_there_is_no_validation() -> None:
     assert model.stopped_ == "steps"  # and nothing to lose patience about
 
 
-def idle_step(objective: Any, rows: Any, state: TrainingState, settings: Settings, progress: float) -> torch.Tensor:
+def idle_step(state: TrainingState, genuine: Callable[[], torch.Tensor]) -> torch.Tensor:
     """Use random numbers and count, but learn nothing."""
     torch.rand(7, generator=state.generator)
     state.step += 1
@@ -61,7 +62,7 @@ def idle_step(objective: Any, rows: Any, state: TrainingState, settings: Setting
 
 
 def test_the_validation_noise_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "gradient_step", idle_step)
+    replace_steps(monkeypatch, idle_step)
     genuine = loop.train
 
     def stirred(objective: Any, *args: Any, **kwargs: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny
+from steps import replace_steps
 
 from neurise.models.base import Model
 from neurise.training import loop
@@ -42,14 +43,12 @@ class Stopped(Exception):
 
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    genuine = loop.gradient_step
-
-    def stepping(objective: Any, rows: Any, state: Any, *rest: Any) -> Any:
+    def stepping(state: Any, genuine: Any) -> Any:
         if state.step == step:
             raise Stopped
-        return genuine(objective, rows, state, *rest)
+        return genuine()
 
-    monkeypatch.setattr(loop, "gradient_step", stepping)
+    replace_steps(monkeypatch, stepping)
 
 
 @functools.cache

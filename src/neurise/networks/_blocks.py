@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 
-def blocks(width: int, depth: int) -> nn.Sequential:
-    """LayerNorm → SiLU after a first Linear that the network has of its own, then depth − 1 times Linear → LayerNorm → SiLU."""
-    layers: list[nn.Module] = [nn.LayerNorm(width), nn.SiLU()]
-    for _ in range(depth - 1):
-        layers += [nn.Linear(width, width), nn.LayerNorm(width), nn.SiLU()]
-    return nn.Sequential(*layers)
+class Blocks(nn.Module):
+    """LayerNorm → SiLU after a first Linear that the network has of its own, then depth − 1 times Linear → LayerNorm → SiLU.
 
+    With ``residual``, each of the depth − 1 blocks adds what enters it to what leaves it.
+    """
 
-def reset_blocks(hidden: nn.Sequential, generator: torch.Generator) -> None:
-    """Draw their weights."""
-    for layer in hidden:
-        if isinstance(layer, nn.Linear):
-            nn.init.kaiming_uniform_(layer.weight, a=5**0.5, generator=generator)
-            nn.init.zeros_(layer.bias)
-        elif isinstance(layer, nn.LayerNorm):
-            layer.reset_parameters()
+    def __init__(self, width: int, depth: int, *, residual: bool = False) -> None:
+        super().__init__()
+        self.residual = residual
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(depth)])
+        self.linears = nn.ModuleList([nn.Linear(width, width) for _ in range(depth - 1)])
+
+    def reset(self, generator: torch.Generator) -> None:
+        """Draw the weights."""
+        for linear in self.linears:
+            nn.init.kaiming_uniform_(linear.weight, a=5**0.5, generator=generator)
+            nn.init.zeros_(linear.bias)
+        for norm in self.norms:
+            norm.reset_parameters()
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Return the last block, (..., width)."""
+        h = functional.silu(self.norms[0](h))
+        for linear, norm in zip(self.linears, self.norms[1:], strict=True):
+            block = functional.silu(norm(linear(h)))
+            h = h + block if self.residual else block
+        return h

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from neurise.networks._blocks import blocks, reset_blocks
+from neurise.networks._blocks import Blocks
 from neurise.networks._inputs import one_hot
 from neurise.space import Space
 
@@ -29,7 +29,7 @@ class JointMLP(nn.Module):
         self.time = nn.Parameter(torch.empty(width))
         self.label = nn.Parameter(torch.empty(classes, width))
         self.bias = nn.Parameter(torch.empty(width))
-        self.hidden = blocks(width, depth)
+        self.hidden = Blocks(width, depth)
         self.output = nn.Linear(width, space.sites * space.states)
 
     def reset(self, generator: torch.Generator) -> None:
@@ -37,7 +37,7 @@ class JointMLP(nn.Module):
         nn.init.normal_(self.token, std=self.space.sites**-0.5, generator=generator)
         for one in (self.time, self.label):
             nn.init.normal_(one, generator=generator)
-        reset_blocks(self.hidden, generator)
+        self.hidden.reset(generator)
         for zero in (self.bias, self.output.weight, self.output.bias):
             nn.init.zeros_(zero)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from neurise.networks._blocks import blocks, reset_blocks
+from neurise.networks._blocks import Blocks
 from neurise.networks._inputs import visible_one_hot
 from neurise.space import Space
+
+HEADS = ("shared", "site")
 
 
 class SiteMLP(nn.Module):
@@ -19,31 +22,53 @@ class SiteMLP(nn.Module):
     .. math:: h = b + \sum_{i\ \mathrm{visible}} W_{i, x_i} + S_u + \tau(t)\,c + L_y, \qquad \tau(t) = 2t/T - 1,
 
     and the change of one site from a to b adds :math:`W_{i,b} - W_{i,a}`: O(width).
+
+    Three departures from the paper, each off unless it is asked for. ``heads="site"`` gives every site u an output layer of
+    its own. ``residual`` adds what enters a block, from the second on, to what leaves it. ``skip`` adds the terms of a
+    pairwise model to the logits, :math:`\sum_{i\ \mathrm{visible}} A_{ua, i x_i}`: its conditionals are linear in the
+    other sites, which the blocks need not learn then.
     """
 
     one_site = True  # logits of the asked site alone
     free_steps = True  # any (t, u) can be asked for, though only those it was trained at mean something
 
-    def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:
+    def __init__(
+        self,
+        space: Space,
+        num_steps: int,
+        *,
+        width: int,
+        depth: int,
+        classes: int = 0,
+        heads: str = "shared",
+        residual: bool = False,
+        skip: bool = False,
+    ) -> None:
         super().__init__()
+        if heads not in HEADS:
+            raise ValueError(f"heads must be {' or '.join(map(repr, HEADS))}, got {heads!r}")
         self.space, self.num_steps, self.classes = space, num_steps, classes
         self.token = nn.Parameter(torch.empty(space.sites * space.states, width))
         self.site = nn.Parameter(torch.empty(space.sites, width))
         self.time = nn.Parameter(torch.empty(width))
         self.label = nn.Parameter(torch.empty(classes, width))
         self.bias = nn.Parameter(torch.empty(width))
-        self.hidden = blocks(width, depth)
-        self.output = nn.Linear(width, space.states)
+        self.hidden = Blocks(width, depth, residual=residual)
+        self.heads = space.sites if heads == "site" else 1
+        self.head = nn.Parameter(torch.empty(self.heads, space.states, width))
+        self.head_bias = nn.Parameter(torch.empty(self.heads, space.states))
+        self.pair = nn.Parameter(torch.empty(space.sites, space.states, self.token.shape[0])) if skip else None
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights. The q visible tokens together weigh as much as the one site, the time or the label does."""
         nn.init.normal_(self.token, std=self.space.sites**-0.5, generator=generator)
         for one in (self.site, self.time, self.label):
             nn.init.normal_(one, generator=generator)
-        reset_blocks(self.hidden, generator)
+        self.hidden.reset(generator)
         # Every conditional starts uniform, where the screening loss is 1 and its gradient is tame.
-        for zero in (self.bias, self.output.weight, self.output.bias):
-            nn.init.zeros_(zero)
+        for zero in (self.bias, self.head, self.head_bias, self.pair):
+            if zero is not None:
+                nn.init.zeros_(zero)
 
     def context(self, t: Tensor, u: Tensor, y: Tensor | None) -> Tensor:
         """Compute the part of the first layer that does not depend on x, (..., width)."""
@@ -54,5 +79,16 @@ class SiteMLP(nn.Module):
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits f(t, u, x), (..., states)."""
         one_hot = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
-        logits: Tensor = self.output(self.hidden(one_hot @ self.token + self.context(t, u, y)))
-        return logits
+        logits = self.answer(self.hidden(one_hot @ self.token + self.context(t, u, y)), u)
+        return logits if self.pair is None else logits + _contract(one_hot, self.pair[u])
+
+    def answer(self, h: Tensor, u: Tensor) -> Tensor:
+        """Apply the output layer of the sites u to the last block, (..., states)."""
+        if self.heads == 1:
+            return functional.linear(h, self.head[0], self.head_bias[0])
+        return _contract(h, self.head[u]) + self.head_bias[u]
+
+
+def _contract(h: Tensor, weight: Tensor) -> Tensor:
+    """Apply each row's own linear map, (..., in) · (..., out, in) → (..., out)."""
+    return (weight @ h[..., None]).squeeze(-1)

@@ -50,21 +50,30 @@ class RoundRobin:
 
     def visits(self, t: Tensor) -> Tensor:
         r"""How often each site was touched before time t: :math:`v_i(t) = \lfloor (t + q - 1 - i)/q \rfloor`, (..., sites)."""
-        sites = torch.arange(self.space.sites, device=t.device)
-        return (t[..., None] + self.space.sites - 1 - sites) // self.space.sites
+        return (t[..., None] + self.space.sites - 1 - self._sites(t)) // self.space.sites
+
+    def _sites(self, t: Tensor) -> Tensor:
+        return torch.arange(self.space.sites, device=t.device)
 
     def keep_probs(self, t: Tensor) -> Tensor:
         r"""Probability :math:`\varepsilon^{v_i(t)}` that a site at time t still holds what it held at time 0, (..., sites)."""
-        return torch.pow(self.keep_prob, self.visits(t))
+        u, cycle = self.site(t)[..., None], (t // self.space.sites)[..., None]
+        # Two powers a row, not one a site: a site was visited once more than the others where its turn has come.
+        return torch.where(self._sites(t) < u, torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle))
 
     def erased(self, t: Tensor) -> Tensor:
         """Which sites hold pure noise at time t, and so tell nothing of the others, (..., sites) booleans."""
-        return self.visits(t) > 0 if self.is_hard else torch.zeros_like(self.visits(t), dtype=torch.bool)
+        if not self.is_hard:
+            return torch.zeros((*t.shape, self.space.sites), dtype=torch.bool, device=t.device)
+        return self._sites(t) < t[..., None]
 
     def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
         r"""Draw :math:`X_t \mid X_0` in one shot: every site keeps its token with :math:`\varepsilon^{v}`, else is uniform."""
+        fresh = self.space.uniform(len(x_0), generator=generator)
+        if self.is_hard:
+            return torch.where(self.erased(t), fresh, x_0)
         keep = torch.rand(x_0.shape, generator=generator, device=x_0.device) < self.keep_probs(t)
-        return torch.where(keep, x_0, self.space.uniform(len(x_0), generator=generator))
+        return torch.where(keep, x_0, fresh)
 
     def step(self, x: Tensor, t: int, *, generator: Generator) -> Tensor:
         """Draw X_{t+1} given X_t = x: the single-step kernel, which :meth:`corrupt` composes without a loop."""

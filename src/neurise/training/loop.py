@@ -19,7 +19,7 @@ from neurise.training.interrupts import Interrupts
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import CHECKPOINT, TrainingState, Weights
-from neurise.training.step import gradient_step
+from neurise.training.step import Step, optimizer
 
 CHECK_EVERY = 50
 """Steps between two looks at the loss: each look waits for the device."""
@@ -59,7 +59,7 @@ def train(
     frozen = None if validation is None else _frozen(objective, validation, generator)
     state = TrainingState(
         network,
-        torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay),
+        optimizer(network, settings),
         generator,
         average={name: parameter.detach().clone() for name, parameter in network.named_parameters()},
         history=history,
@@ -104,9 +104,10 @@ def _run(
     began, wrote, cost = time.monotonic() - state.seconds, time.monotonic(), 0.0
     good: Weights = _copy(state.average)
     sums: list[Tensor] = []
+    step = Step(objective, rows, state, settings)
     with Interrupts() as interrupts:
         while (reason := _finished(settings, state, interrupts)) is None:
-            sums.append(gradient_step(objective, rows, state, settings, settings.progress(state.step, state.seconds)))
+            sums.append(step(settings.progress(state.step, state.seconds)))
             state.seconds = time.monotonic() - began
             due = state.step % settings.evaluate_every == 0 or state.step == settings.max_steps
             if not due and len(sums) % CHECK_EVERY:

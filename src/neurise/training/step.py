@@ -1,38 +1,94 @@
-"""One gradient step."""
+"""One gradient step, on a GPU captured once and replayed."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from neurise.training.batches import Rows
+from neurise.training.captured import Captured
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import TrainingState
 
 
-def gradient_step(
-    objective: Objective, rows: Rows, state: TrainingState, settings: Settings, progress: float
-) -> Tensor:
-    """Draw a minibatch, noise it, descend, and follow with the average. Returns the mean loss, still on the device."""
-    for group in state.optimizer.param_groups:
-        group["lr"] = settings.learning_rate * schedule(progress, settings.warmup)
-    x, y = rows.draw(settings.batch_size, generator=state.generator)
-    drawn = objective.draw(x, y, generator=state.generator)
-    state.optimizer.zero_grad(set_to_none=True)
-    loss = objective.losses(state.network, drawn).mean()
-    loss.backward()  # type: ignore[no-untyped-call]
-    torch.nn.utils.clip_grad_norm_(state.network.parameters(), settings.clip_norm)
-    state.optimizer.step()
-    state.step += 1
-    # A young average forgets its random start fast: its memory grows with the number of steps.
-    decay = min(settings.average_decay, (1 + state.step) / (10 + state.step))
-    with torch.no_grad():
-        parameters = [parameter.detach() for parameter in state.network.parameters()]
-        torch._foreach_lerp_(list(state.average.values()), parameters, 1 - decay)
-    return loss.detach()
+class Team(Protocol):
+    """Several processes that train one model."""
+
+    def share(self, drawn: Any) -> Any:
+        """Cut this process's part out of a batch that all of them drew alike."""
+
+    def average(self, tensors: Sequence[Tensor]) -> None:
+        """Average tensors over all processes, in place."""
+
+
+class Step:
+    """Draw a minibatch, noise it, descend, and follow with the average: ``step(progress)`` is the mean loss, on the device.
+
+    Nothing in it waits for the device. What changes from step to step without being random, the learning rate and the
+    memory of the average, is kept in two numbers on the device, so that a step captured on a GPU can be replayed.
+    """
+
+    def __init__(
+        self, objective: Objective, rows: Rows, state: TrainingState, settings: Settings, team: Team | None = None
+    ) -> None:
+        self.objective, self.rows, self.state, self.settings, self.team = objective, rows, state, settings, team
+        self.parameters = list(state.network.parameters())
+        device = self.parameters[0].device
+        self.follow = torch.zeros((), device=device)  # 1 − decay of the average
+        self.rates = [group["lr"] for group in state.optimizer.param_groups]
+        # A collective call of several processes is not captured: they need not reach it together.
+        captures = device.type == "cuda" and team is None
+        self.run = Captured(self._step, state.generator, device) if captures else self._step
+
+    def __call__(self, progress: float) -> Tensor:
+        """Make one step at a fraction of the run."""
+        rate = self.settings.learning_rate * schedule(progress, self.settings.warmup)
+        for group, tensor in zip(self.state.optimizer.param_groups, self.rates, strict=True):
+            if isinstance(tensor, Tensor):
+                tensor.fill_(rate)
+            else:
+                group["lr"] = rate
+        self.state.step += 1
+        # A young average forgets its random start fast: its memory grows with the number of steps.
+        decay = min(self.settings.average_decay, (1 + self.state.step) / (10 + self.state.step))
+        self.follow.fill_(1 - decay)
+        return self.run()
+
+    def _step(self) -> Tensor:
+        state, settings = self.state, self.settings
+        x, y = self.rows.draw(settings.batch_size, generator=state.generator)
+        drawn = self.objective.draw(x, y, generator=state.generator)
+        if self.team is not None:
+            drawn = self.team.share(drawn)
+        loss = self.objective.losses(state.network, drawn).mean()
+        gradients = list(torch.autograd.grad(loss, self.parameters, materialize_grads=True))
+        loss = loss.detach()
+        if self.team is not None:
+            self.team.average([*gradients, loss])
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad = gradient
+        nn.utils.clip_grad_norm_(self.parameters, settings.clip_norm)
+        state.optimizer.step()
+        with torch.no_grad():
+            average = list(state.average.values())
+            ahead = torch._foreach_sub([parameter.detach() for parameter in self.parameters], average)
+            torch._foreach_mul_(ahead, self.follow)
+            torch._foreach_add_(average, ahead)
+        return loss
+
+
+def optimizer(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """Make the optimiser. On a GPU its learning rate and its count of steps are on the device, so that a step can be captured."""
+    parameters = list(network.parameters())
+    if parameters[0].device.type != "cuda":
+        return torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    rate = torch.tensor(settings.learning_rate, device=parameters[0].device)
+    return torch.optim.AdamW(parameters, lr=rate, weight_decay=settings.weight_decay, fused=True, capturable=True)
 
 
 def schedule(progress: float, warmup: float) -> float:
