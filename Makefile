@@ -11,7 +11,7 @@ BIN := .venv/bin
 INSTALL = UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install -q --python .venv '$(TORCH)' -e '.[$(1)]' \
 	|| $(BIN)/pip install -q '$(TORCH)' -e '.[$(1)]'
 
-.PHONY: help demo test test-all lint format bench clean
+.PHONY: help demo test test-all test-cluster lint format bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
@@ -41,6 +41,9 @@ test: .venv/.dev  ## The tests a newcomer runs (under five minutes on two cores)
 test-all: .venv/.dev  ## Every test (under 25 minutes on two cores)
 	$(BIN)/pytest -n $(JOBS)
 
+test-cluster: .venv/.dev  ## Jobs of a real Slurm, started from scratch (as root; needs slurm-wlm and munge)
+	NEURISE_TEST_CLUSTER=1 $(BIN)/pytest tests/cluster
+
 lint: .venv/.dev  ## Style, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,6 +53,9 @@ lint: .venv/.dev  ## Style, types and the direction of imports
 format: .venv/.dev  ## Put the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: .venv/.dev  ## How fast sampling and training are, against a naive reference (minutes)
+	$(BIN)/neurise bench --precision float32
 
 clean:  ## Remove the environment and everything that was built
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

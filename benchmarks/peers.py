@@ -1,14 +1,15 @@
 """All methods on an equal footing. Every figure of the docs that compares methods comes from here.
 
-    python benchmarks/peers.py large --device cuda --workers 15
-    python benchmarks/peers.py large --device cuda --workers 15 --sizes 10000 --seconds 20
-    python benchmarks/peers.py small --device cuda --workers 15 --seeds 0 1 2 \\
-        --depth 2 --batch 8192 --learning-rate 4e-3 --steps 4000
+    python benchmarks/peers.py large --device cuda
+    python benchmarks/peers.py large --device cuda --sizes 10000 --seconds 5
+    python benchmarks/peers.py small --device cuda --seeds 0 1 2 \\
+        --depth 2 --batch 8192 --learning-rate 4e-3 --steps 6000
 
 ``large``: the 5×5 Edwards–Anderson `paper` instance, N = 10² … 10⁵. Every method gets the same rows, the same number of
 examples (steps × batch; or, with --seconds, the same time), and a network of the same depth whose parameters are
 matched to within a tenth. Scored by the total variation of 10⁶ draws, with its floor, by that of the exact law where the
-method has one, and by the mean error of the pair correlations.
+method has one, and by the mean error of the pair correlations. The models of a method are trained as one batched
+computation; the time of a step is measured for one of them alone.
 
 ``small``: a 3×3 Edwards–Anderson and a 2×2 Potts model of three states, 10⁵ rows: the total variation of each method's
 exact law against the sampling floor of 10⁵ rows.
@@ -19,12 +20,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import multiprocessing
 import platform
 import statistics
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
 from typing import Any
 
@@ -32,6 +31,7 @@ import numpy as np
 import torch
 
 import neurise
+from neurise import batching
 from neurise.comparison import count_parameters, match_width
 from neurise.laws import distance
 from neurise.models._trained import TrainedModel
@@ -39,6 +39,10 @@ from neurise.space import Space
 
 FOREVER = 10**6
 """Evaluations without improvement that are borne: all of the budget is used, and the best weights are kept."""
+
+
+STEPS = 128
+"""Steps of the reverse chains that change all sites at once."""
 
 
 def methods(depth: int) -> dict[str, neurise.Model]:
@@ -51,15 +55,15 @@ def methods(depth: int) -> dict[str, neurise.Model]:
         "NeurISE, soft noise": neurise.NeurISE(loss="cross_entropy", **soft),
         "GGM, Bayes": neurise.GGM(**soft),
         "GGM, heat bath": neurise.GGM(reverse="heat_bath", **soft),
-        "D3PM, absorbing": neurise.D3PM(noise="absorbing", timesteps=500, **network),
-        "D3PM, uniform": neurise.D3PM(noise="uniform", timesteps=500, **network),
+        "D3PM, absorbing": neurise.D3PM(noise="absorbing", timesteps=STEPS, **network),
+        "D3PM, uniform": neurise.D3PM(noise="uniform", timesteps=STEPS, **network),
         "D3PM, uniform, published posterior": neurise.D3PM(
-            noise="uniform", posterior="published", timesteps=500, **network
+            noise="uniform", posterior="published", timesteps=STEPS, **network
         ),
-        "SEDD, absorbing": neurise.SEDD(noise="absorbing", **network),
-        "SEDD, uniform": neurise.SEDD(noise="uniform", **network),
-        "DFM, mask": neurise.DFM(source="mask", **network),
-        "DFM, uniform": neurise.DFM(source="uniform", **network),
+        "SEDD, absorbing": neurise.SEDD(noise="absorbing", sampling_steps=STEPS, **network),
+        "SEDD, uniform": neurise.SEDD(noise="uniform", sampling_steps=STEPS, **network),
+        "DFM, mask": neurise.DFM(source="mask", sampling_steps=STEPS, **network),
+        "DFM, uniform": neurise.DFM(source="uniform", sampling_steps=STEPS, **network),
         "pairwise": neurise.Pairwise(),
         "independent": neurise.Independent(),
         "memorize": neurise.Memorize(),
@@ -75,71 +79,96 @@ def on_equal_footing(model: neurise.Model, arguments: argparse.Namespace, space:
     return matched.set_params(batch_size=arguments.batch, learning_rate=arguments.learning_rate)
 
 
-def fit(model: neurise.Model, rows: np.ndarray, seed: int, arguments: argparse.Namespace) -> tuple[neurise.Model, Any]:
-    """Train within the budget; return what it took."""
-    limit = {"max_seconds": arguments.seconds} if arguments.seconds else {"max_steps": arguments.steps}
+def fit(models: list[neurise.Model], rows: list[np.ndarray], seeds: list[int], arguments: argparse.Namespace) -> float:
+    """Train within the budget, and return how long it took.
+
+    With a budget of examples the models of a method are trained as one; with a budget of time one after another.
+    """
     began = time.perf_counter()
-    fitted = model.fit(rows, seed=seed, device=arguments.device, verbose=False, **limit)
-    seconds = time.perf_counter() - began
+    common: dict[str, Any] = {"device": arguments.device, "verbose": False}
+    if arguments.seconds:
+        for model, own, seed in zip(models, rows, seeds, strict=True):
+            model.fit(own, seed=seed, max_seconds=arguments.seconds, **common)
+    else:
+        neurise.fit_many(models, rows, seeds=seeds, max_steps=arguments.steps, **common)
+    return time.perf_counter() - began
+
+
+def cost(fitted: neurise.Model) -> dict[str, Any]:
     steps = int(fitted.history_[-1]["step"]) if fitted.history_ else 0
-    batch = getattr(fitted, "batch_size", 0)
-    return fitted, {"train_seconds": seconds, "examples": steps * batch, "parameters": fitted.num_parameters_}
+    return {"examples": steps * getattr(fitted, "batch_size", 0), "parameters": fitted.num_parameters_}
 
 
-def large_cell(cell: tuple[str, int, int], arguments: argparse.Namespace) -> dict[str, Any]:
-    name, size, seed = cell
-    torch.set_num_threads(2 if arguments.workers == 1 else 1)
+def alone(model: neurise.Model, rows: np.ndarray, arguments: argparse.Namespace) -> float | None:
+    """Measure a step of training by itself, in milliseconds; None for a method without such."""
+    if not isinstance(model, TrainedModel) or "width" not in model.parameters():
+        return None
+    times = []
+    for steps in (50, 50, 350):  # the first one compiles and takes memory
+        began = time.perf_counter()
+        type(model)(**model.get_params()).fit(rows, device=arguments.device, max_steps=steps, verbose=False)
+        times.append(time.perf_counter() - began)
+    return (times[2] - times[1]) / 300 * 1e3
+
+
+def large(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     warnings.simplefilter("ignore")  # of a pairwise chain that says how well it mixed
     data = neurise.datasets.edwards_anderson(side=5, seed=arguments.instance)
-    rows = data.sample(size, seed=1000 + arguments.instance)
-    model = on_equal_footing(methods(arguments.depth)[name], arguments, data.space)
-    fitted, cost = fit(model, rows, seed, arguments)
-    began = time.perf_counter()
-    drawn = fitted.sample(arguments.draws, seed=seed)
-    sampling = time.perf_counter() - began
-    sampled = neurise.metrics.total_variation(drawn, data.pmf, alphabet=[-1, 1])
+    pmf = torch.from_numpy(data.pmf).to(arguments.device)
+    cells = list(product(arguments.sizes, arguments.seeds))
+    rows = [data.sample(size, seed=1000 + arguments.instance) for size, _ in cells]
+    models = [on_equal_footing(methods(arguments.depth)[name], arguments, data.space) for _ in cells]
+    step = alone(models[0], rows[-1], arguments)
+    together = fit(models, rows, [seed for _, seed in cells], arguments)
     fresh = data.sample(min(arguments.draws, 10**5), seed=5)
-    result = {
-        "method": name,
-        "rows": size,
-        "seed": seed,
-        "tv": float(sampled),
-        "floor": sampled.floor,
-        "exact_tv": None,
-        "correlations": float(neurise.metrics.cross_correlation(drawn, fresh).mean_abs),
-        "sample_seconds": sampling,
-        **cost,
-    }
-    # The law of a soft chain takes a pass over 2^25 states for every step.
-    if arguments.soft_laws or not getattr(fitted, "keep_prob", 0):
-        with contextlib.suppress(NotImplementedError):
-            pmf = torch.from_numpy(data.pmf).to(arguments.device)
-            result["exact_tv"] = distance(neurise.exact.law(fitted).to(pmf.device), pmf)
-    return result
+    results = []
+    for (size, seed), fitted in zip(cells, models, strict=True):
+        began = time.perf_counter()
+        drawn = fitted.sample(arguments.draws, seed=seed)
+        sampling = time.perf_counter() - began
+        sampled = neurise.metrics.total_variation(drawn, data.pmf, alphabet=[-1, 1])
+        result = {
+            "method": name,
+            "rows": size,
+            "seed": seed,
+            "tv": float(sampled),
+            "floor": sampled.floor,
+            "exact_tv": None,
+            "correlations": float(neurise.metrics.cross_correlation(drawn, fresh).mean_abs),
+            "step_ms": step,
+            "group_seconds": together,
+            "sample_seconds": sampling,
+            **cost(fitted),
+        }
+        # The law of a soft chain takes a pass over 2^25 states for every step.
+        if arguments.soft_laws or not getattr(fitted, "keep_prob", 0):
+            with contextlib.suppress(NotImplementedError):
+                result["exact_tv"] = distance(neurise.exact.law(fitted).to(pmf.device), pmf)
+        results.append(_said(result))
+    return results
 
 
-def small_cell(cell: tuple[str, int, int], arguments: argparse.Namespace) -> dict[str, Any]:
-    name, which, seed = cell
-    torch.set_num_threads(1)
-    data = (
-        neurise.datasets.edwards_anderson(side=3, seed=0),
-        neurise.datasets.potts(side=2, states=3, seed=0),
-    )[which]
-    rows = data.sample(10**5, seed=seed)
-    floor = neurise.metrics.total_variation(rows, data.pmf, alphabet=data.symbols.tolist()).floor
-    model = on_equal_footing(methods(arguments.depth)[name], arguments, data.space)
-    fitted, cost = fit(model, rows, seed, arguments)
-    tv = distance(neurise.exact.law(fitted).cpu(), torch.from_numpy(data.pmf))
-    return {"method": name, "data": data.name, "seed": seed, "tv": tv, "floor": floor, "ratio": tv / floor, **cost}
+SMALL = {
+    "ising": lambda: neurise.datasets.edwards_anderson(side=3, seed=0),
+    "potts": lambda: neurise.datasets.potts(side=2, states=3, seed=0),
+}
 
 
-def run(task: Any, cells: list[Any], arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    if arguments.workers == 1:
-        return [_said(task(cell, arguments)) for cell in cells]
-    with ProcessPoolExecutor(arguments.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        tasks = {pool.submit(task, cell, arguments): cell for cell in cells}
-        results = {tasks[done]: _said(done.result()) for done in as_completed(tasks)}
-    return [results[cell] for cell in cells]
+def small(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    results = []
+    for kind in arguments.data:
+        data = SMALL[kind]()
+        rows = [data.sample(10**5, seed=seed) for seed in arguments.seeds]
+        models = [on_equal_footing(methods(arguments.depth)[name], arguments, data.space) for _ in rows]
+        fit(models, rows, arguments.seeds, arguments)
+        symbols = data.symbols.tolist()
+        for seed, own, fitted in zip(arguments.seeds, rows, models, strict=True):
+            tv = distance(neurise.exact.law(fitted).cpu(), torch.from_numpy(data.pmf))
+            memorised = neurise.metrics.total_variation(own, data.pmf, alphabet=symbols)
+            result = {"method": name, "data": data.name, "seed": seed, "tv": tv, "floor": memorised.floor}
+            ratios = {"ratio": tv / memorised.floor, "memorising": float(memorised) / memorised.floor}
+            results.append(_said({**result, **ratios, **cost(fitted)}))
+    return results
 
 
 def _said(result: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +182,7 @@ def show_large(results: list[dict[str, Any]]) -> None:
         here = [row for row in results if row["rows"] == size]
         floor = here[0]["floor"]
         print(f"\nN = {size:,}; floor of the sampled TV {floor:.4f}\n")
-        print("| method | sampled TV | exact TV | mean |ΔC| | parameters | examples | training s | sampling s |")
+        print("| method | sampled TV | exact TV | mean |ΔC| | parameters | examples | ms a step | sampling s |")
         print("|---|---|---|---|---|---|---|---|")
         for name in dict.fromkeys(row["method"] for row in here):
             own = [row for row in here if row["method"] == name]
@@ -161,7 +190,7 @@ def show_large(results: list[dict[str, Any]]) -> None:
                 _mean(own, key, form) for key, form in (("tv", ".4f"), ("exact_tv", ".4f"), ("correlations", ".4f"))
             ]
             cells += [f"{own[0]['parameters']:,}", f"{statistics.mean(r['examples'] for r in own):.2g}"]
-            cells += [_mean(own, "train_seconds", ".1f"), _mean(own, "sample_seconds", ".1f")]
+            cells += [_mean(own, "step_ms", ".2f"), _mean(own, "sample_seconds", ".1f")]
             print(f"| {name} | " + " | ".join(cells) + " |")
 
 
@@ -185,13 +214,19 @@ def _mean(rows: list[dict[str, Any]], key: str, form: str) -> str:
     return f"{statistics.mean(values):{form}}{spread}"
 
 
+def _has(name: str, parts: list[str]) -> bool:
+    return any(part.lower() in name.lower() for part in parts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["large", "small"])
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000])
+    parser.add_argument("--data", nargs="+", default=list(SMALL), choices=list(SMALL), help="of the small table")
     parser.add_argument("--instance", type=int, default=0)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--methods", nargs="+", help="parts of the names of the methods to run; all without it")
+    parser.add_argument("--skip", nargs="+", default=[], help="parts of the names of the methods to leave out")
     parser.add_argument("--width", type=int, default=256, help="of NeurISE; the others get as many parameters")
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--batch", type=int, default=4096)
@@ -201,24 +236,25 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=10**6)
     parser.add_argument("--soft-laws", action="store_true", help="exact laws of soft chains too")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--json", metavar="FILE", help="also write every single run")
     arguments = parser.parse_args()
     machine = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else platform.machine()
-    print(f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}, {arguments.workers} processes")
+    print(f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}")
     names = [
         name
         for name in methods(arguments.depth)
-        if not arguments.methods or any(part.lower() in name.lower() for part in arguments.methods)
+        if (not arguments.methods or _has(name, arguments.methods)) and not _has(name, arguments.skip)
     ]
-    settings = arguments.sizes if arguments.what == "large" else [0, 1]
-    cells = list(product(names, settings, arguments.seeds))
-    task, show = (large_cell, show_large) if arguments.what == "large" else (small_cell, show_small)
-    results = run(task, cells, arguments)
+    if arguments.device.startswith("cuda"):
+        batching.MEMORY_BUDGET = 2**31  # larger pieces keep the device busy
+    task, show = (large, show_large) if arguments.what == "large" else (small, show_small)
+    results = []
+    for name in names:
+        results += task(name, arguments)
+        if arguments.json:  # what is measured is kept, whatever comes after it
+            with open(arguments.json, "w", encoding="utf-8") as file:
+                json.dump(results, file, indent=1)
     show(results)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from neurise import datasets, exact, losses, metrics, structure, theory
     from neurise.evaluation import evaluate
     from neurise.loading import load
+    from neurise.models._many import fit_many
     from neurise.models.base import Model
     from neurise.models.d3pm import D3PM
     from neurise.models.dfm import DFM
@@ -45,6 +46,7 @@ __all__ = [
     "datasets",
     "evaluate",
     "exact",
+    "fit_many",
     "load",
     "losses",
     "metrics",
@@ -53,7 +55,13 @@ __all__ = [
 ]
 
 _MODULES = ("datasets", "exact", "losses", "metrics", "structure", "theory")
-_PLACES = {"Model": "models.base", "Space": "space", "evaluate": "evaluation", "load": "loading"}
+_PLACES = {
+    "Model": "models.base",
+    "Space": "space",
+    "evaluate": "evaluation",
+    "fit_many": "models._many",
+    "load": "loading",
+}
 
 
 def __getattr__(name: str) -> Any:

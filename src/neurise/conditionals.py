@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from neurise.networks._committee import Committee, agreed
 from neurise.noise.round_robin import RoundRobin
 
 
@@ -78,15 +79,24 @@ class NetworkConditionals:
         steps = torch.arange(self.noise.num_steps, device=self.device)
         return steps[self.constant[self.noise.site(steps)] < 0]
 
+    @cached_property
+    def sites_to_learn(self) -> Tensor:
+        """Sites that vary."""
+        return torch.nonzero(self.constant < 0).flatten()
+
     def hidden(self, t: Tensor) -> Tensor:
         """Hide the sites that hold pure noise at time t (equal in law), unless the paper's unmasked form is asked for."""
         erased = self._noise.erased(t)
         return erased if self.hide_noised else torch.zeros_like(erased)
 
+    def opinion(self, logits: Tensor) -> Tensor:
+        """Turn what the network says into the logarithm of a conditional, (..., states); a committee is made to agree."""
+        log_conditional = torch.log_softmax(logits, dim=-1)
+        return agreed(log_conditional) if isinstance(self.network, Committee) else log_conditional
+
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Log-softmax of the network, and the exact answer at constant sites, (..., states)."""
-        logits = self.network(t, u, x, self.hidden(t), y)
-        log_conditional = torch.log_softmax(logits, dim=-1)
+        log_conditional = self.opinion(self.network(t, u, x, self.hidden(t), y))
         if not self.any_constant:
             return log_conditional
         only = self.constant[u]

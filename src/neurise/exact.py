@@ -7,6 +7,7 @@ estimated: the law of a sampler is found by pushing the whole vector through its
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -80,7 +81,20 @@ def chain_law(conditionals: Conditionals, label: Tensor | None = None, start: Te
     if start is not None:
         current.copy_(start)
     for t in reversed(range(conditionals.noise.num_steps)):
-        _push(conditionals, t, current, label)
+        _push(conditionals, t, t % conditionals.noise.space.sites, current, label)
+    return current
+
+
+@torch.no_grad()
+def swept(
+    conditionals: Conditionals, law: Tensor, label: Tensor | None = None, *, t: int = 0, sweeps: int = 1
+) -> Tensor:
+    r"""Law after sweeps at time t: :math:`\nu(x) \to \mu_t(x_u \mid x_{-u})\,\nu(x_{-u})`, site by site, the last one first."""
+    current, sites = law.clone(), conditionals.noise.space.sites
+    first = min(t, sites) if conditionals.noise.is_hard else 0
+    for _ in range(sweeps):
+        for u in reversed(range(first, sites)):
+            _push(conditionals, t, u, current, label, heat_bath=True)
     return current
 
 
@@ -198,7 +212,7 @@ def bound(model: Chain, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
     for t in range(noise.num_steps):
         site = t % space.sites
         mu_t = noised(in_chain, noise, t).view(space.states**site, space.states, -1)
-        for before, after, learnt in _contexts(conditionals, t, terms[0][0]):
+        for before, after, learnt in _contexts(conditionals, t, site, terms[0][0]):
             block = mu_t[before, :, after].transpose(1, 2)  # (before, after, states)
             mass = block.sum(dim=-1, keepdim=True)
             true = torch.where(mass > 0, block / mass, learnt)
@@ -211,23 +225,28 @@ def bound(model: Chain, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
     return Bound(delta, eta, gamma, noise.num_steps, delta + noise.num_steps * eta + gamma, tv)
 
 
-def _push(conditionals: Conditionals, t: int, current: Tensor, label: Tensor | None) -> None:
-    """Replace the law of X_{t+1} by that of X_t, in place."""
+def _push(
+    conditionals: Conditionals, t: int, site: int, current: Tensor, label: Tensor | None, *, heat_bath: bool = False
+) -> None:
+    """Replace the law of X_{t+1} by that of X_t, in place; or that of X_t by what redrawing a site makes of it."""
     space = conditionals.noise.space
-    split = current.view(space.states ** (t % space.sites), space.states, -1)
-    for before, after, learnt in _contexts(conditionals, t, label):
+    noise = replace(conditionals.noise, heat_bath=True) if heat_bath else conditionals.noise
+    split = current.view(space.states**site, space.states, -1)
+    for before, after, learnt in _contexts(conditionals, t, site, label):
         block = split[before, :, after].transpose(1, 2)
-        split[before, :, after] = conditionals.noise.push(block, learnt).transpose(1, 2)
+        split[before, :, after] = noise.push(block, learnt).transpose(1, 2)
 
 
-def _contexts(conditionals: Conditionals, t: int, label: Tensor | None) -> Iterator[tuple[slice, slice, Tensor]]:
-    """Evaluate the conditional of step t in every context, in batches: (before, after, (before, after, states) float64).
+def _contexts(
+    conditionals: Conditionals, t: int, site: int, label: Tensor | None
+) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Evaluate the conditional of a site at time t in every context, in batches: (before, after, (before, after, states)).
 
     A context is (what stands before the site, what stands after it). Where all sites of one side are hidden, one
     evaluation serves for all of that side: with hard noise the last cycle costs p^q evaluations instead of q p^q.
     """
     space, device = conditionals.noise.space, conditionals.device
-    site, step = t % space.sites, torch.tensor([t], device=device)
+    step, place = (torch.tensor([number], device=device) for number in (t, site))
     hidden = conditionals.hidden(step)[0]
     left, right = Space(site, space.states) if site else None, space.sites - 1 - site
     counts = [space.states**site, space.states**right]
@@ -244,7 +263,7 @@ def _contexts(conditionals: Conditionals, t: int, label: Tensor | None) -> Itera
                 x[:, :, :site] = left.configurations(b, b + shape[0], device=device)[:, None]
             if right:
                 x[:, :, site + 1 :] = Space(right, space.states).configurations(a, a + shape[1], device=device)
-            flat = conditionals.log_conditional(step, conditionals.noise.site(step), x.flatten(0, 1), label)
+            flat = conditionals.log_conditional(step, place, x.flatten(0, 1), label)
             learnt = torch.softmax(flat.double(), dim=-1).view(*shape, space.states)
             yield (
                 slice(None) if blind[0] else slice(b, b + shape[0]),

@@ -15,6 +15,9 @@ from torch import Tensor
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
+STEEPEST = 1e4
+"""No logit gets a larger gradient from :func:`tempered_screening`."""
+
 
 def screening(logits: Tensor, x_u: Tensor) -> Tensor:
     r"""Interaction-screening loss of NeurISE, :math:`\exp(-\langle \Phi(x_u), f \rangle)`.
@@ -45,23 +48,77 @@ def weighted_screening(alpha: float) -> Loss:
     return loss
 
 
+def tempered_screening(gamma: float) -> Loss:
+    r"""Path from screening (γ = 0) to cross-entropy (γ = 1), for any number of states.
+
+    Screening centres the logits by the uniform law and cross-entropy by the model's own conditional
+    :math:`p_a = \mathrm{softmax}(f)_a`. Between them stands the tempered :math:`r = \mathrm{softmax}(\gamma f)`:
+
+    .. math::
+        \frac{\partial \ell}{\partial f_a} = W\,\frac{r_x}{p_x}\,(r_a - \delta_{ax}), \qquad
+        W = \frac{\bigl(\tfrac{p-1}{p}\,w\bigr)^{1-\gamma} \bigl(1 - \sum_a p_a^2\bigr)^{\gamma}}{1 - \sum_a r_a^2}, \qquad
+        w = p\,\bigl(\textstyle\prod_a p_a\bigr)^{1/p} .
+
+    Its mean vanishes at the true conditional whatever r and W are, as long as they depend on the model's conditional alone:
+    only the ratio :math:`r_x / p_x` is forced. There its mean derivative is :math:`W(\mathrm{diag}\,r - r r^\top) \ge 0`. W is
+    such that the trace of it goes geometrically from that of screening to that of cross-entropy. For two states this is
+    :func:`weighted_screening` of α = γ. The steepest of all tokens, not the one observed, bounds W, so that nothing overflows
+    and the minimum stays where it is. The value is that of :math:`W r_x/p_x`; it is for descent, not for comparing models.
+    """
+    if not math.isfinite(gamma):
+        raise ValueError(f"gamma must be finite, got {gamma}")
+
+    def loss(logits: Tensor, x_u: Tensor) -> Tensor:
+        fixed, states = logits.detach(), logits.shape[-1]
+        if states == 1:  # nothing to choose from, and no spread to divide by
+            return screening(logits, x_u)
+        log_p, log_r = torch.log_softmax(fixed, dim=-1), torch.log_softmax(gamma * fixed, dim=-1)
+        log_w = math.log(states - 1) + log_p.mean(dim=-1)
+        log_weight = (1 - gamma) * log_w + gamma * _log_spread(log_p) - _log_spread(log_r)
+        slopes = log_weight[..., None] + log_r - log_p
+        steepest = slopes.amax(dim=-1)
+        log_slope = _pick(slopes, x_u) - steepest + steepest.clamp(max=math.log(STEEPEST))
+        centred = _pick(logits, x_u) - (log_r.exp() * logits).sum(dim=-1)
+        return torch.exp(log_slope + (centred.detach() - centred))
+
+    return loss
+
+
 def cross_entropy(logits: Tensor, x_u: Tensor) -> Tensor:
     r"""Negative log-likelihood of the conditional (pseudo-likelihood), :math:`-\log \mathrm{softmax}(f)_{x_u}`, in nats."""
     return -_pick(torch.log_softmax(logits, dim=-1), x_u)
 
 
 def resolve(name: str) -> Loss:
-    """Turn a loss's name into the loss; ``weighted_screening(0.75)`` carries its α, which is 1 where none is given."""
+    """Turn a loss's name into the loss.
+
+    ``weighted_screening(0.75)`` carries its α, which is 1 where none is given; ``tempered_screening(0.75)`` its γ, which is 0.75
+    where none is given.
+    """
     plain: dict[str, Loss] = {"screening": screening, "cross_entropy": cross_entropy}
     if name in plain:
         return plain[name]
-    weighted = re.fullmatch(r"weighted_screening(?:\(([-+.\deE]+)\))?", str(name))
-    if weighted:
+    families = {"weighted_screening": (weighted_screening, 1.0), "tempered_screening": (tempered_screening, 0.75)}
+    member = re.fullmatch(rf"({'|'.join(families)})(?:\(([-+.\deE]+)\))?", str(name))
+    if member:
+        family, usual = families[member[1]]
         try:
-            return weighted_screening(float(weighted[1] or 1))
+            return family(float(member[2] or usual))
         except ValueError as error:
             raise ValueError(f"loss={name!r}: {error}") from error
-    raise ValueError(f"unknown loss {name!r}; there are: screening, weighted_screening(alpha), cross_entropy")
+    known = "screening, weighted_screening(alpha), tempered_screening(gamma), cross_entropy"
+    raise ValueError(f"unknown loss {name!r}; there are: {known}")
+
+
+def _log_spread(log_p: Tensor) -> Tensor:
+    r"""Logarithm of :math:`1 - \sum_a p_a^2 = 2\rho - \rho^2 - \sum' p_a^2`, ρ and the last sum over all but the likeliest state.
+
+    The left side would round to zero where one state is all but certain.
+    """
+    others = log_p.scatter(-1, log_p.argmax(dim=-1, keepdim=True), -math.inf)
+    log_rho = torch.logsumexp(others, dim=-1)
+    share = torch.exp(torch.logsumexp(2 * others, dim=-1) - log_rho)
+    return log_rho + torch.log(2 - log_rho.exp() - share)
 
 
 def _pick(values: Tensor, x_u: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 
 from neurise import GGM, exact
 from neurise.conditionals import NetworkConditionals
-from neurise.models._round_robin import Example
+from neurise.models._round_robin_objective import Example
 from neurise.models.ggm import ClassifierObjective
 from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space

@@ -6,7 +6,7 @@ from fixtures import untrained
 from neurise import batching, exact
 from neurise.batching import batches
 from neurise.noise.round_robin import RoundRobin
-from neurise.sampling.reverse import reverse, sample
+from neurise.sampling.reverse import choose, reverse, sample
 from neurise.space import Space
 
 SPACE = Space(sites=3, states=4)
@@ -28,7 +28,7 @@ def test_one_evaluation_a_step() -> None:
     conditionals = untrained(SPACE, 0.3, cycles=2).conditionals
     calls = []
     conditionals.network.register_forward_hook(lambda *_: calls.append(1))
-    sample(conditionals, 5, generator=torch.Generator().manual_seed(0))
+    sample(conditionals, 5, generator=torch.Generator().manual_seed(0), method="reference")
     assert len(calls) == 6
 
 
@@ -46,6 +46,29 @@ def test_batches_fit_the_budget_and_cover_everything(monkeypatch: pytest.MonkeyP
     sizes: list[int] = []
     conditionals.network.register_forward_hook(lambda _, inputs, __: sizes.append(len(inputs[2])))
     monkeypatch.setattr(batching, "MEMORY_BUDGET", 7 * conditionals.bytes_per_row)
-    rows = sample(conditionals, 20, generator=torch.Generator().manual_seed(0))
+    rows = sample(conditionals, 20, generator=torch.Generator().manual_seed(0), method="reference")
     assert rows.shape == (20, 3)
     assert max(sizes) == 7
+
+
+def test_a_seed_gives_the_same_rows_by_any_method() -> None:
+    conditionals = untrained(SPACE, 0.3, cycles=2).conditionals
+    plain, fast, own = (
+        sample(conditionals, 50, generator=torch.Generator().manual_seed(3), method=method)
+        for method in ("reference", "incremental", None)
+    )
+    assert torch.equal(plain, fast)  # in float64 a step parts ways with a chance of about 1e-15
+    assert torch.equal(fast, own)
+
+
+def test_what_has_no_fast_form_is_drawn_by_the_plain_loop() -> None:
+    for plain in (
+        untrained(SPACE, 0.0, network="local_mlp").conditionals,
+        exact.ExactConditionals(oracles.random_law(SPACE, seed=1), RoundRobin(SPACE, 0.0, cycles=1)),
+    ):
+        assert choose(plain) is reverse
+        assert sample(plain, 5, generator=torch.Generator().manual_seed(0)).shape == (5, 3)
+        with pytest.raises(ValueError, match="method 'incremental' cannot serve"):
+            choose(plain, "incremental")
+    with pytest.raises(ValueError, match=r"method must be one of .*, got 'quick'"):
+        choose(untrained(SPACE, 0.0).conditionals, "quick")

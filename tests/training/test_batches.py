@@ -33,7 +33,7 @@ def test_rows_are_drawn_in_proportion_to_their_weight(weights: list[float] | Non
 def test_a_row_of_weight_zero_is_never_drawn_even_at_the_ends() -> None:
     rows = numbered(3, [0.0, 1.0, 0.0])
     for level in (0.0, 0.5, 1 - 2**-53):
-        assert rows._at(torch.tensor([level], dtype=torch.float64))[0][0, 0] == 1
+        assert rows.at(torch.tensor([level], dtype=torch.float64))[0][0, 0] == 1
 
 
 @pytest.mark.parametrize(("weights", "n"), [(None, 103), ([1.0, 2.0, 5.0, 0.5], 170), (None, 3)])

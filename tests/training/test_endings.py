@@ -54,7 +54,7 @@ def test_a_loss_that_is_no_number_brings_the_last_good_weights_back(
     monkeypatch: pytest.MonkeyPatch, value: float, fraction: float
 ) -> None:
     kept: dict[str, np.ndarray] = {}
-    genuine = loop._evaluate
+    genuine = loop.evaluate
 
     def noting(objective: Any, frozen: Any, state: TrainingState, *rest: Any) -> None:
         genuine(objective, frozen, state, *rest)
@@ -65,7 +65,7 @@ def test_a_loss_that_is_no_number_brings_the_last_good_weights_back(
             parameter.data.fill_(value)
         return torch.tensor(value)
 
-    monkeypatch.setattr(loop, "_evaluate", noting)
+    monkeypatch.setattr(loop, "evaluate", noting)
     at_step(monkeypatch, 25, poison)
     model = tiny.model(validation_fraction=fraction)
     with pytest.raises(TrainingDiverged, match=r"the loss became (nan|inf) near step 30"):

@@ -12,7 +12,7 @@ import tiny
 import torch
 from steps import replace_steps
 
-from neurise.training import loop
+from neurise.training import judging, loop
 from neurise.training.state import TrainingState
 
 
@@ -92,13 +92,13 @@ def test_training_stops_when_the_network_only_memorises() -> None:
 
 
 def test_the_model_keeps_the_weights_of_the_best_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine, averages = loop._evaluate, []
+    genuine, averages = loop.evaluate, []
 
     def noting(objective: Any, frozen: Any, state: TrainingState, *rest: Any) -> None:
         genuine(objective, frozen, state, *rest)
         averages.append({name: tensor.clone() for name, tensor in state.average.items()})
 
-    monkeypatch.setattr(loop, "_evaluate", noting)
+    monkeypatch.setattr(loop, "evaluate", noting)
     coins = np.random.default_rng(0).choice([-1, 1], size=(40, 8))
     model = tiny.model(width=32, patience=3, learning_rate=0.02).fit(coins, max_steps=2000)
     scores = [record["validation"] for record in model.history_]
@@ -195,8 +195,8 @@ def test_of_weights_that_cannot_be_told_apart_the_last_are_kept(
     settings = tiny.model().settings(10, None)  # type: ignore[attr-defined]
     for number, values in enumerate(scores):
         state.average = {"weight": torch.full((1,), float(number))}
-        monkeypatch.setattr(loop, "_scores", lambda *_, values=values: torch.tensor(values, dtype=torch.float64))
-        loop._evaluate(None, (), state, 0.0, settings)  # type: ignore[arg-type]
+        monkeypatch.setattr(judging, "scores_of", lambda *_, values=values: torch.tensor(values, dtype=torch.float64))
+        loop.evaluate(None, (), state, torch.tensor(0.0), settings)  # type: ignore[arg-type]
     assert state.best is not None
     assert (float(state.best["weight"]), state.stale) == (kept, stale)
     assert state.best_score == min(sum(values) / 2 for values in scores)

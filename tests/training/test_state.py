@@ -28,7 +28,8 @@ def trained(seed: int = 0, steps: int = 3) -> TrainingState:
         descend(state)
     if steps:
         state.best = {name: tensor + 1 for name, tensor in state.average.items()}
-        state.best_score, state.stale, state.seconds = 0.1 + 0.2, 2, 1 / 3
+        state.best_score, state.stale = torch.tensor(0.1 + 0.2, dtype=torch.float64), torch.tensor(2)
+        state.seconds = 1 / 3
         state.best_scores = torch.tensor([0.1, 0.5], dtype=torch.float64)
         state.history.append({"step": 3.0, "loss": 0.1})
     return state

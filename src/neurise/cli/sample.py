@@ -16,6 +16,7 @@ from neurise.cli._output import (
     print_facts,
     print_json,
 )
+from neurise.cli._team import by_a_team
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 DEFAULT = 1000
 
 
+@by_a_team
 def sample(
     model: Annotated[Path, typer.Argument(help="Folder of a model.")],
     number: Annotated[
@@ -52,24 +54,52 @@ def sample(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Draw rows from a saved model."""
+    """Draw rows from a saved model.
+
+    Several GPUs share the work with torchrun --nproc-per-node 4 -m neurise sample …; the rows then depend on the seed and on
+    the number of processes.
+    """
     from neurise.datasets.files import check_ending, write_rows
     from neurise.loading import load
+    from neurise.training import distributed
 
     if output is not None:
         check_ending(output)
-        ask_before_overwriting(output, force=force)
+        if distributed.is_leader():
+            ask_before_overwriting(output, force=force)
     fitted = load(model, device)
     given = None if clamp is None else read_clamp(clamp, fitted)
     if number is None:
         number = DEFAULT if given is None or given.ndim == 1 else len(given)
     y = None if label is None else find_label(fitted, label)
     began = time.monotonic()
-    rows = fitted.sample(number, y, clamp=given, seed=seed)
+    rows = _draw(fitted, number, y, given, seed)
     seconds = time.monotonic() - began
+    if rows is None:
+        return
     if output is not None:
         write_rows(output, rows)
     _report(fitted, rows, output, seconds, as_json=as_json)
+
+
+def _draw(model: Model, number: int, y: Any, clamp: Any, seed: int | None) -> Any:
+    """Draw rows, each process its share with random numbers of its own; only the first one gets all of them."""
+    import numpy as np
+
+    from neurise.training import distributed
+
+    team = distributed.current()
+    if team is None or number < team.size:
+        return model.sample(number, y, clamp=clamp, seed=seed) if distributed.is_leader() else None
+    own = team.slice(number)
+    given = clamp if clamp is None or clamp.ndim == 1 else clamp[own]
+    part = model.sample(own.stop - own.start, y, clamp=given, seed=team.seed(seed))
+    parts = team.gather((np.asarray(part), getattr(model, "effective_samples_", None)))
+    if parts is None:
+        return None
+    if parts[0][1] is not None:
+        model.effective_samples_ = sum(effective for _, effective in parts)  # type: ignore[attr-defined]
+    return np.concatenate([rows for rows, _ in parts])
 
 
 def _report(model: Model, rows: Any, output: Path | None, seconds: float, *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neurise import discovery
+from neurise.cli._configuration import Config, configured
 from neurise.cli._data import ROWS, SOURCE, LabelColumn, Rows, resolve
 from neurise.cli._output import (
     Device,
@@ -21,6 +22,7 @@ from neurise.cli._output import (
     say,
 )
 from neurise.cli._parameters import collect
+from neurise.cli._team import by_a_team
 from neurise.cli._verb import INTERRUPTED, complain, describe
 
 if TYPE_CHECKING:
@@ -35,10 +37,14 @@ def _names(folder: str) -> str:
     return ", ".join(discovery.names(f"neurise.{folder}"))
 
 
+@by_a_team
 def train(
     data: Annotated[str, typer.Argument(help=SOURCE)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
-    model: Annotated[str, typer.Option(help=f"Kind of model: {_names('models')}.")] = "neurise",
+    model: Annotated[
+        str | None, typer.Option(help=f"Kind of model: {_names('models')}.", show_default="neurise")
+    ] = None,
+    config: Config = None,
     keep_prob: Annotated[
         float | None,
         typer.Option(help="ε, the probability that a noise step keeps its site.", rich_help_panel=MODEL_OPTIONS),
@@ -90,9 +96,11 @@ def train(
 ) -> None:
     """Learn a model from a file of rows, and save it.
 
-    A run that was stopped, by Ctrl-C or by anything worse, goes on with the same command and --resume.
+    A run that was stopped, by Ctrl-C or by anything worse, goes on with the same command and --resume. Several GPUs train one
+    model with torchrun --nproc-per-node 4 -m neurise train …
     """
     from neurise import devices
+    from neurise.training import distributed
     from neurise.training.state import CHECKPOINT
 
     state = (checkpoint or output) / CHECKPOINT
@@ -102,6 +110,7 @@ def train(
             say(f"{output} holds a finished model: there is nothing to go on with")
             return
         say(f"there is no {state} to go on from: the run starts at the beginning")
+    model, preset = configured(model, config)
     kind = discovery.find("neurise.models", model)
     common = {
         "keep_prob": keep_prob,
@@ -114,19 +123,21 @@ def train(
         "batch_size": batch_size,
         "learning_rate": learning_rate,
     }
-    params = collect(kind, common, others or [])
+    params = preset | collect(kind, common, others or [])
     devices.resolve(device)
-    rows = resolve(data, label_column, rows=rows_drawn)
+    with distributed.leader_first():  # of several processes, one downloads
+        rows = resolve(data, label_column, rows=rows_drawn)
     if rows.train is None:
         raise ValueError(f"{data} has no rows to learn from")
     if any(part is not None for part in (rows.validation, rows.test, rows.law)) and "alphabet" in kind.parameters():
         params.setdefault("alphabet", rows.symbols.tolist())  # the rows to learn from may lack a symbol that those have
-    _make_room(output, state, resume=resume, force=force)
+    if distributed.is_leader():
+        _make_room(output, state, resume=resume, force=force)
 
     fitted: Model = kind(**params)
     fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
     _fit(fitted, rows, output, state, resume=resume, **fit)
-    _report(fitted, rows, output, as_json=as_json)
+    _report(fitted, rows, output, config, as_json=as_json)
     if fitted.stopped_ == "interrupted":
         where = f"{state} holds the state of the run: the same command with --resume goes on"
         early = "the run was stopped before its first checkpoint: --resume will start it again"
@@ -152,18 +163,25 @@ def _fit(model: Model, data: Dataset, output: Path, state: Path, *, resume: bool
             **options,
         )
     except TrainingDiverged as error:
-        model.save(output)
-        state.unlink(missing_ok=True)  # going on from there would lead to the same place
+        _save(model, output, over=state)  # going on from there would lead to the same place
         complain(f"{describe(error)}; they are saved in {output}")
         raise typer.Exit(1) from None
     except OSError:
         if getattr(model, "stopped_", None) == "interrupted":  # by a full disk under the checkpoint, say
-            model.save(output)
+            _save(model, output)
             say(f"the run could not go on; the model as it was then is saved in {output}")
         raise
-    model.save(output)
-    if model.stopped_ != "interrupted":
-        state.unlink(missing_ok=True)
+    _save(model, output, over=None if model.stopped_ == "interrupted" else state)
+
+
+def _save(model: Model, output: Path, over: Path | None = None) -> None:
+    """Save the model, of several processes once; then remove the state of a run that is over."""
+    from neurise.training import distributed
+
+    if distributed.is_leader():
+        model.save(output)
+        if over is not None:
+            over.unlink(missing_ok=True)
 
 
 def _is_finished(output: Path) -> bool:
@@ -202,12 +220,13 @@ def _make_room(output: Path, state: Path, *, resume: bool, force: bool) -> None:
         ask_before_replacing(f"{output} holds a model already", force=force)
 
 
-def _report(model: Model, data: Dataset, output: Path, *, as_json: bool) -> None:
+def _report(model: Model, data: Dataset, output: Path, config: str | None, *, as_json: bool) -> None:
     last = model.history_[-1] if model.history_ else {}
     scores = [record["validation"] for record in model.history_ if "validation" in record]
     facts: dict[str, Any] = {
         "model": str(output),
         "kind": repr(model),
+        "config": config,
         "rows": 0 if data.train is None else len(data.train),
         "sites": data.space.sites,
         "states": data.space.states,
@@ -232,6 +251,7 @@ def _report(model: Model, data: Dataset, output: Path, *, as_json: bool) -> None
     shown = {
         "saved in": facts["model"],
         "model": facts["kind"],
+        **({"configuration": config} if config else {}),
         "data": f"{facts['rows']:,} rows of {facts['sites']:,} sites, {facts['states']} states",
         "parameters": f"{facts['parameters']:,}",
         "trained": f"{facts['steps']:,} steps in {facts['seconds']:.1f} s",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
 
+from neurise.models._search import SHARED, SearchSpace
 from neurise.models._trained import TrainedModel
 from neurise.networks.joint_mlp import JointMLP
 from neurise.noise.absorbing import Absorbing
@@ -149,6 +150,8 @@ class JointChain(ABC):
 @dataclass(kw_only=True, eq=False, repr=False)
 class JointModel(TrainedModel):
     """A model whose reverse chain changes all sites at once. It writes ``_build`` and ``_chain``."""
+
+    search_space: ClassVar[SearchSpace] = SHARED
 
     width: int = 256
     depth: int = 2

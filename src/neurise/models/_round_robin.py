@@ -3,79 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from neurise import discovery, exact, likelihood, losses
+from neurise import discovery, exact, likelihood
 from neurise.alphabet import Symbols
 from neurise.batching import batches
 from neurise.conditionals import NetworkConditionals, is_autoregressive
+from neurise.models._search import SHARED, SearchSpace
 from neurise.models._trained import TrainedModel
+from neurise.networks._committee import Committee
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.clamped import sample_clamped
+from neurise.sampling.corrector import correct
 from neurise.sampling.reverse import sample
-from neurise.training.objective import Network
-from neurise.training.settings import positive_whole
+from neurise.training.settings import is_number, positive_whole
 
 FEW_PARTICLES = 10
 """Fewer effective particles than this, or than the rows drawn from them, deserve a warning."""
-
-
-class Example(NamedTuple):
-    """A noised row: what the network is shown, and the token it should find."""
-
-    t: Tensor  # (n,)
-    u: Tensor  # (n,)
-    x: Tensor  # (n, sites)
-    hidden: Tensor  # (n, sites)
-    y: Tensor | None  # (n,)
-    x_u: Tensor  # (n,)
-
-
-@dataclass(frozen=True)
-class RoundRobinObjective(ABC):
-    r"""Learn :math:`\mu_t(x_u \mid x_{-u})` on :math:`X_t` at site u = t mod q, for t uniform over the steps worth learning.
-
-    Steps at constant sites are left out: their conditionals are known. A method writes ``losses``.
-    """
-
-    conditionals: NetworkConditionals
-
-    @property
-    def network(self) -> nn.Module:
-        """Return the network."""
-        return self.conditionals.network
-
-    @property
-    def bytes_per_example(self) -> int:
-        """Forward and backward together."""
-        return 3 * self.conditionals.bytes_per_row
-
-    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
-        """Noise each row to a time of its own. Times are stratified: a batch covers all steps evenly."""
-        noise, n = self.conditionals.noise, len(x)
-        steps = self.conditionals.steps_to_learn
-        place = torch.arange(n, device=x.device) + torch.rand(n, generator=generator, device=x.device)
-        t = steps[(place * (len(steps) / n)).long().clamp(max=len(steps) - 1)]
-        u = noise.site(t)
-        x_t = noise.corrupt(x, t, generator=generator)
-        x_u = x_t.gather(-1, u[:, None]).squeeze(-1)
-        return Example(t, u, x_t, self.conditionals.hidden(t), y, x_u)
-
-    @abstractmethod
-    def losses(self, network: Network, drawn: Any) -> Tensor:
-        """Return the training loss of each example."""
-
-    def scores(self, network: Network, drawn: Any) -> Tensor:
-        """Return the cross-entropy: a proper score, whatever the training loss, so that losses can be compared by it."""
-        t, u, x, hidden, y, x_u = drawn
-        return losses.cross_entropy(network(t, u, x, hidden, y), x_u)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -85,11 +35,19 @@ class RoundRobinModel(TrainedModel):
     Its objective holds them as ``conditionals``.
     """
 
+    search_space: ClassVar[SearchSpace] = SHARED
+
     keep_prob: float = 0.0
     cycles: int = 1
     width: int = 256
     depth: int = 2
     network: str = "site_mlp"
+    heads: str = "shared"
+    residual: bool = False
+    skip: bool = False
+    members: int = 1
+    clean: float = 0.0
+    sweeps: int = 0
 
     effective_samples_: float = field(init=False)
     """Of the last ``sample`` with ``clamp``: how many independent samples its weighted particles were worth."""
@@ -105,34 +63,36 @@ class RoundRobinModel(TrainedModel):
         r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet.
 
         With ``step`` = t, where step t noises that site: the learnt conditional of the noised law μ_t. Without: the
-        clean conditional :math:`\mu_0(x_u \mid x_{-u})`, from ratios of the exact likelihood. (The network's output at
-        t = 0 is not that, unless u is 0: round-robin training visits site u only at t = u mod q.)
+        clean conditional :math:`\mu_0(x_u \mid x_{-u})`, from the network if it was taught it (``clean`` > 0), else from
+        ratios of the exact likelihood. (Round-robin training alone visits site u only at t = u mod q: what the network
+        says of other sites at t = 0 means nothing then.)
         """
         schema = self._fitted()
         if site not in range(schema.space.sites):
             raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
         x, place = schema.encode(X), schema.order.index(site)
-        if step is None:
+        if step is None and not self.clean:
             if not is_autoregressive(self.conditionals):
                 raise NotImplementedError(
-                    "the clean conditional needs the exact likelihood of hard noise with hide_noised=True; "
-                    f"step={place} gives the learnt conditional of the law noised by {place} steps"
+                    "the clean conditional needs a network that was taught it (clean above 0), or the exact likelihood of "
+                    f"hard noise with hide_noised=True; step={place} gives the learnt conditional of the law noised by "
+                    f"{place} steps"
                 )
             return self._clean_conditional(x, place, y)
         noise = self.conditionals.noise
-        if step not in range(place, noise.num_steps, schema.space.sites):
+        if step is not None and step not in range(place, noise.num_steps, schema.space.sites):
             raise ValueError(
                 f"step {step} does not noise site {site}: its steps are {place}, {place} + {schema.space.sites}, … "
                 f"below {noise.num_steps}"
             )
         labels = schema.encode_labels(y, len(x))
         if schema.labels is not None and labels is None:
-            raise ValueError("the conditional of a noised law needs the label: give y")
+            raise ValueError("the conditional of a network needs the label: give y")
         parts = []
         for rows in batches(len(x), self.conditionals.bytes_per_row):
-            t = torch.tensor([step], device=self.device_)
+            t, u = (torch.tensor([number], device=self.device_) for number in (step or 0, place))
             label = None if labels is None else labels[rows].to(self.device_)
-            log_conditional = self.conditionals.log_conditional(t, noise.site(t), x[rows].to(self.device_), label)
+            log_conditional = self.conditionals.log_conditional(t, u, x[rows].to(self.device_), label)
             parts.append(log_conditional.double().softmax(-1).cpu().numpy())
         return np.concatenate(parts)
 
@@ -161,13 +121,37 @@ class RoundRobinModel(TrainedModel):
                 f"network {self.network!r} predicts all sites at once; {type(self).__name__} asks for one site at a time, "
                 "as site_mlp and local_mlp do"
             )
-        network = make(schema.space, noise.num_steps, width=width, depth=depth, classes=schema.classes)
+        members = positive_whole("members", self.members)
+        build = partial(
+            make, schema.space, noise.num_steps, width=width, depth=depth, classes=schema.classes, **self._extras(make)
+        )
+        network = build() if members == 1 else Committee(build, members)
+        if not is_number(self.clean) or not 0 <= self.clean < 1:
+            raise ValueError(f"clean must be in [0, 1), got {self.clean!r}")
+        if self.clean and not make.free_steps:
+            raise ValueError(
+                f"network {self.network!r} knows each step's own site alone; clean={self.clean} needs site_mlp"
+            )
         constant = schema.constant.to(self.device_)
         return NetworkConditionals(network, noise, constant, hide_noised=hide_noised, width=width)
 
+    def _extras(self, make: type[nn.Module]) -> dict[str, Any]:
+        """Collect what is asked of the network beyond the paper's; one that does not know of it refuses."""
+        asked = {"heads": self.heads, "residual": bool(self.residual), "skip": bool(self.skip)}
+        known = getattr(make, "extras", ())
+        for name, value in asked.items():
+            if name not in known and value not in ("shared", False):
+                raise ValueError(f"network {self.network!r} has no {name}; leave {name}={value!r} out, or use site_mlp")
+        return {name: asked[name] for name in known}
+
     def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
         if clamp is None:
-            return sample(self.conditionals, n, y, generator=generator)
+            free = sample(self.conditionals, n, y, generator=generator)
+            return correct(self.conditionals, free, y, sweeps=self._checked_sweeps(), generator=generator)
+        if self._checked_sweeps():
+            raise NotImplementedError(
+                "sites cannot be held fixed and corrected at once; use set_params(sweeps=0) with clamp="
+            )
         labels = self.schema_.labels
         drawn = sample_clamped(
             self.conditionals,
@@ -189,15 +173,36 @@ class RoundRobinModel(TrainedModel):
             )
         return drawn.x
 
+    def _checked_sweeps(self) -> int:
+        """Insist that the network was taught what sweeps ask of it."""
+        if is_number(self.sweeps) and self.sweeps == 0:
+            return 0
+        sweeps = positive_whole("sweeps", self.sweeps)
+        if not self.clean:
+            raise ValueError(
+                f"sweeps={sweeps} needs a network that knows the conditionals of the data itself: fit with clean above 0, "
+                "0.25 say"
+            )
+        return sweeps
+
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
+        if self._checked_sweeps():
+            raise NotImplementedError(
+                "the law after corrector sweeps has no likelihood; set_params(sweeps=0) gives that of the chain before them"
+            )
         if not is_autoregressive(self.conditionals):
             why = "soft noise (keep_prob > 0)" if self.keep_prob else "hide_noised=False"
             raise NotImplementedError(f"a model with {why} has no exact likelihood; elbo() gives a lower bound")
         return likelihood.log_prob(self.conditionals, x, y)
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
+        if self._checked_sweeps():
+            raise NotImplementedError(
+                "the law after corrector sweeps has no bound; set_params(sweeps=0) gives that of the chain before them"
+            )
         return likelihood.elbo(self.conditionals, x, y, generator=generator)
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
-        """Push the start through the reverse kernels."""
-        return exact.chain_law(self.conditionals, label, start)
+        """Push the start through the reverse kernels, and through the sweeps after them."""
+        law = exact.chain_law(self.conditionals, label, start)
+        return exact.swept(self.conditionals, law, label, sweeps=self._checked_sweeps())

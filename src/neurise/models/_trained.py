@@ -6,14 +6,16 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from neurise.models._estimator import plain
+from neurise.models._search import TRAINING, SearchSpace
 from neurise.models.base import Model, Run
-from neurise.training import memory
+from neurise.training import memory, placing
 from neurise.training.batches import Rows, digest, split
 from neurise.training.loop import TrainingDiverged, train
 from neurise.training.objective import Objective
@@ -32,6 +34,8 @@ class TrainedModel(Model):
             training loop's; warmup is a fraction of the run, patience a number of evaluations.
     """
 
+    search_space: ClassVar[SearchSpace] = TRAINING
+
     order: Sequence[int] | None = None
     alphabet: Sequence[Any] | None = None
     steps: int = 4000
@@ -43,6 +47,7 @@ class TrainedModel(Model):
     average_decay: float = 0.995
     patience: int = 20
     validation_fraction: float = 0.1
+    precision: str = "tf32"
     objective_: Objective = field(init=False)  # with the network as it was learnt
 
     @abstractmethod
@@ -55,20 +60,31 @@ class TrainedModel(Model):
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         settings = self.settings(run.max_steps, run.max_seconds)
-        if not is_number(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
-        objective = self._built()
-        network = objective.network
-        needed = memory.training_bytes(network, rows.x.numel(), settings.batch_size, objective.bytes_per_example)
-        memory.require(needed, self.device_, "use a smaller batch_size or width")
-        # Weights are drawn on the CPU, so that a seed means the same start on every device.
-        network.to_empty(device="cpu").reset(torch.Generator().manual_seed(run.seed))  # type: ignore[operator]
-        network.to(self.device_)
+        self.begin(rows, settings, run.seed)
         if bool((self.schema_.constant < 0).any()):
             self._train(rows, held, settings, run)
 
+    def begin(self, rows: Rows, settings: Settings, seed: int, together: int = 1) -> None:
+        """Check that so many models like this one can be trained together on such data, and draw the weights of this one."""
+        objective = self._built()
+        network = objective.network
+        # On a device of their own, rows that do not fit are streamed.
+        kept = rows.num_bytes if self.device_.type == "cpu" else 0
+        needed = memory.training_bytes(network, kept, settings.batch_size, objective.bytes_per_example)
+        fewer = "" if together == 1 else ", or train fewer models together"
+        memory.require(together * needed, self.device_, f"use a smaller batch_size or width{fewer}")
+        # Weights are drawn on the CPU, so that a seed means the same start on every device.
+        network.to_empty(device="cpu").reset(torch.Generator().manual_seed(seed))  # type: ignore[operator]
+        network.to(self.device_)
+
+    def divide(self, rows: Rows, held: Rows | None, seed: int) -> tuple[Rows, Rows | None]:
+        """Hold some rows back to validate with, unless the user gave such."""
+        if held is not None:
+            return rows, held
+        return split(rows, self.validation_fraction, generator=torch.Generator().manual_seed(seed))
+
     def _train(self, rows: Rows, held: Rows | None, settings: Settings, run: Run) -> None:
-        fingerprint = {
+        fingerprint: dict[str, Any] = {
             "data": digest(rows, held),
             "model": json.dumps([type(self).__name__, plain(self.get_params())]),
             "seed": run.seed,
@@ -76,14 +92,23 @@ class TrainedModel(Model):
             "max_seconds": plain(settings.max_seconds),
             "device": self.device_.type,
         }
-        if held is None:
-            rows, held = split(rows, self.validation_fraction, generator=torch.Generator().manual_seed(run.seed))
+        rows, held = self.divide(rows, held, run.seed)
+        network, examples = self.objective_.network, settings.batch_size
+        others = memory.training_bytes(network, 0, examples, self.objective_.bytes_per_example)
+        place = partial(
+            placing.place, states=self.space_.states, device=self.device_, batch_size=examples, seed=run.seed
+        )
+        room = placing.room_for_rows(self.device_, others)
+        source = place(rows, room=room)
+        aside = None if held is None else place(held, room=None if room is None else room - source.num_bytes)
+        if placing.is_streamed(source):  # which gives other draws, and depends on how much memory is free
+            fingerprint["rows"] = "streamed"
         self.stopped_ = "interrupted"  # unless training comes to an end of its own
         try:
             self.stopped_ = train(
                 self.objective_,
-                rows.to(self.device_),
-                None if held is None else held.to(self.device_),
+                source,
+                aside,
                 settings,
                 generator=self._generator(run.seed),
                 fingerprint=fingerprint,
@@ -98,9 +123,20 @@ class TrainedModel(Model):
 
     def settings(self, max_steps: int | None, max_seconds: float | None) -> Settings:
         """Return the settings of the loop: the constructor's, and what ``fit`` was told."""
+        if not is_number(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
         if max_steps is None and max_seconds is None:
             max_steps = self.steps
-        names = ("batch_size", "learning_rate", "weight_decay", "warmup", "clip_norm", "average_decay", "patience")
+        names = (
+            "batch_size",
+            "learning_rate",
+            "weight_decay",
+            "warmup",
+            "clip_norm",
+            "average_decay",
+            "patience",
+            "precision",
+        )
         chosen = {name: getattr(self, name) for name in names}
         return Settings(max_steps=max_steps, max_seconds=max_seconds, **chosen)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 from torch.nn import functional
 
-from neurise.models._round_robin import RoundRobinModel, RoundRobinObjective
-from neurise.training.objective import Network, Objective
+from neurise.models._round_robin import RoundRobinModel
+from neurise.models._round_robin_objective import RoundRobinObjective
+from neurise.training.objective import Objective
 
 REVERSALS = ("bayes", "heat_bath")
 
@@ -29,17 +29,16 @@ class ClassifierObjective(RoundRobinObjective):
     :math:`\ell_a = \log\frac{1-\varepsilon}{\varepsilon} - f_a`, and the conditional is softmax f.
     """
 
-    def losses(self, network: Network, drawn: Any) -> Tensor:
+    def loss_of(self, logits: Tensor, x_u: Tensor) -> Tensor:
         r"""Return the binary cross-entropy, averaged over all that the step may do to :math:`x_u = X_{t,u}`:
 
         .. math:: \varepsilon\,\log(1 + e^{\ell_{x_u}}) + \sum_a \frac{1-\varepsilon}{p} \log(1 + e^{-\ell_a})
 
         The same in the mean as to draw what it does, without the noise of that draw.
         """
-        t, u, x, hidden, y, x_u = drawn
         keep = self.conditionals.noise.keep_prob
-        logit = math.log((1 - keep) / keep) - network(t, u, x, hidden, y)
-        kept = functional.softplus(logit.gather(-1, x_u.long()[:, None]).squeeze(-1))
+        logit = math.log((1 - keep) / keep) - logits
+        kept = functional.softplus(logit.gather(-1, x_u.long()[..., None]).squeeze(-1))
         return keep * kept + (1 - keep) * functional.softplus(-logit).mean(-1)
 
 
@@ -75,4 +74,5 @@ class GGM(RoundRobinModel):
                 "keep_prob must be above 0 for GGM: at 0 every token is redrawn, so that no classifier can tell kept from "
                 "redrawn, and the conditional would be a division by zero; NeurISE takes keep_prob=0"
             )
-        return ClassifierObjective(self._network_conditionals(hide_noised=False, heat_bath=self.reverse == "heat_bath"))
+        conditionals = self._network_conditionals(hide_noised=False, heat_bath=self.reverse == "heat_bath")
+        return ClassifierObjective(conditionals, clean=self.clean)

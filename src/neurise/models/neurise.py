@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from torch import Tensor
 
 from neurise import losses
-from neurise.models._round_robin import RoundRobinModel, RoundRobinObjective
-from neurise.training.objective import Network, Objective
+from neurise.models._round_robin import RoundRobinModel
+from neurise.models._round_robin_objective import RoundRobinObjective
+from neurise.models._search import NOISE, SHARED, SearchSpace
+from neurise.training.objective import Objective
 
 
 @dataclass(frozen=True)
@@ -18,10 +20,9 @@ class ConditionalObjective(RoundRobinObjective):
 
     loss: losses.Loss
 
-    def losses(self, network: Network, drawn: Any) -> Tensor:
+    def loss_of(self, logits: Tensor, x_u: Tensor) -> Tensor:
         """Return the chosen loss."""
-        t, u, x, hidden, y, x_u = drawn
-        return self.loss(network(t, u, x, hidden, y), x_u)
+        return self.loss(logits, x_u)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -43,9 +44,11 @@ class NeurISE(RoundRobinModel):
             training loop's; warmup is a fraction of the run, patience a number of evaluations.
     """
 
+    search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}
+
     loss: str = "screening"
     hide_noised: bool = True
 
     def _build(self) -> Objective:
         conditionals = self._network_conditionals(hide_noised=bool(self.hide_noised))
-        return ConditionalObjective(conditionals, losses.resolve(self.loss))
+        return ConditionalObjective(conditionals, losses.resolve(self.loss), clean=self.clean)

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from neurise.batching import batches
 from neurise.mcmc import Diagnostics
 from neurise.models._pairwise_law import LIMIT, PairwiseLaw
 from neurise.models._pairwise_tables import PairwiseObjective, PairwiseTables
+from neurise.models._search import TRAINING, LogUniform, SearchSpace
 from neurise.models._trained import TrainedModel
 from neurise.sampling.categorical import draw, uniforms
 from neurise.training.settings import is_number, positive_whole
@@ -45,6 +46,12 @@ class Pairwise(TrainedModel):
         batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
             training loop's; warmup is a fraction of the run, patience a number of evaluations.
     """
+
+    search_space: ClassVar[SearchSpace] = {
+        "l2": LogUniform(1e-7, 1e-2),
+        "learning_rate": LogUniform(1e-2, 1.0),  # a convex loss of tables: steps may be longer than a network's
+        "batch_size": TRAINING["batch_size"],
+    }
 
     loss: str = "cross_entropy"
     edges: Sequence[Sequence[int]] | None = None

@@ -22,9 +22,11 @@ class Blocks(nn.Module):
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights."""
         for linear in self.linears:
+            assert isinstance(linear, nn.Linear)  # for the type checker
             nn.init.kaiming_uniform_(linear.weight, a=5**0.5, generator=generator)
             nn.init.zeros_(linear.bias)
         for norm in self.norms:
+            assert isinstance(norm, nn.LayerNorm)
             norm.reset_parameters()
 
     def forward(self, h: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neurise.networks._blocks import Blocks
-from neurise.networks._inputs import visible_one_hot
+from neurise.networks._inputs import one_hot, visible_one_hot
 from neurise.space import Space
 
 HEADS = ("shared", "site")
@@ -30,6 +30,7 @@ class SiteMLP(nn.Module):
     """
 
     one_site = True  # logits of the asked site alone
+    extras = ("heads", "residual", "skip")  # what may be asked of it beyond the paper's
     free_steps = True  # any (t, u) can be asked for, though only those it was trained at mean something
 
     def __init__(
@@ -73,22 +74,36 @@ class SiteMLP(nn.Module):
     def context(self, t: Tensor, u: Tensor, y: Tensor | None) -> Tensor:
         """Compute the part of the first layer that does not depend on x, (..., width)."""
         tau = (2 * t / self.num_steps - 1).to(self.time.dtype)
-        context = self.bias + self.site[u] + tau[..., None] * self.time
+        context = self.bias + _row(self.site, u) + tau[..., None] * self.time
         return context if y is None else context + self.label[y]
 
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits f(t, u, x), (..., states)."""
-        one_hot = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
-        logits = self.answer(self.hidden(one_hot @ self.token + self.context(t, u, y)), u)
-        return logits if self.pair is None else logits + _contract(one_hot, self.pair[u])
+        visible = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
+        logits = self.answer(self.hidden(visible @ self.token + self.context(t, u, y)), u)
+        return logits if self.pair is None else logits + self.pairwise(visible, u)
 
     def answer(self, h: Tensor, u: Tensor) -> Tensor:
         """Apply the output layer of the sites u to the last block, (..., states)."""
         if self.heads == 1:
             return functional.linear(h, self.head[0], self.head_bias[0])
-        return _contract(h, self.head[u]) + self.head_bias[u]
+        head = _row(self.head.flatten(1), u)
+        head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
+        return (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
+
+    def pairwise(self, visible: Tensor, u: Tensor) -> Tensor:
+        """Sum the pairwise terms of the sites u over the visible one-hot, (..., states)."""
+        if self.pair is None:
+            raise ValueError("this network has no pairwise terms")
+        if u.numel() == 1:
+            return visible @ self.pair[u.reshape(())].T
+        # The terms of all sites, of which one is picked: to gather a matrix an example would take far more memory.
+        every = visible @ self.pair.flatten(0, 1).T
+        every = every.reshape(*every.shape[:-1], self.space.sites, self.space.states)
+        place = u[..., None, None].expand(*every.shape[:-2], 1, self.space.states)
+        return every.gather(-2, place).squeeze(-2)
 
 
-def _contract(h: Tensor, weight: Tensor) -> Tensor:
-    """Apply each row's own linear map, (..., in) · (..., out, in) → (..., out)."""
-    return (weight @ h[..., None]).squeeze(-1)
+def _row(table: Tensor, u: Tensor) -> Tensor:
+    """Look rows up in a table, (sites, ...) → (..., columns), by a product: its gradient is one too, and needs no sorting."""
+    return table[u] if u.numel() == 1 else one_hot(u, len(table), table.dtype) @ table

@@ -28,8 +28,8 @@ class Absorbing:
 
     def corrupt(self, x_0: Tensor, keep: Tensor, *, generator: Generator) -> Tensor:
         """Noise each row of x_0 (n, sites) to its own level ``keep`` (n,). Sixteen bits: with p = 256 the mask is token 256."""
-        kept = torch.rand(x_0.shape, generator=generator, device=x_0.device) < keep[:, None]
-        return torch.where(kept, x_0.to(torch.int16), self.space.states)
+        gone = torch.rand(x_0.shape, generator=generator, device=x_0.device) >= keep[:, None]
+        return x_0.to(torch.int16).masked_fill(gone, self.space.states)
 
     def start(self, n: int, *, generator: Generator) -> Tensor:
         """Return n rows of masks."""

@@ -5,9 +5,34 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import torch
 from torch import Generator, Tensor
+
+
+class Source(Protocol):
+    """Where minibatches come from."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where minibatches are wanted."""
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the rows take there."""
+
+    def advance(self, step: int) -> None:
+        """Make ready for the draw of a step, where there is something to be done that cannot be part of it."""
+
+    def draw(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
+        """Draw n rows with replacement, each with probability proportional to its weight, and their labels."""
+
+    def spread(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
+        """Repeat the rows to make n of them, each as often as its weight says to within one, in random order."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +45,19 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows are."""
+        return self.x.device
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the tokens take."""
+        return self.x.numel()
+
+    def advance(self, step: int) -> None:
+        """Do nothing: rows that are all here are always ready."""
 
     def to(self, device: torch.device) -> Rows:
         """Move everything to a device."""
@@ -37,14 +75,14 @@ class Rows:
 
     def draw(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
         """Draw n rows with replacement, each with probability proportional to its weight."""
-        return self._at(torch.rand(n, generator=generator, device=self.x.device, dtype=torch.float64))
+        return self.at(torch.rand(n, generator=generator, device=self.x.device, dtype=torch.float64))
 
     def spread(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
         """Repeat the rows to make n of them, each as often as its weight says to within one, in random order."""
         order = torch.randperm(n, generator=generator, device=self.x.device)
-        return self._at((order.double() + 0.5) / n)
+        return self.at((order.double() + 0.5) / n)
 
-    def _at(self, level: Tensor) -> tuple[Tensor, Tensor | None]:
+    def at(self, level: Tensor) -> tuple[Tensor, Tensor | None]:
         """Pick the rows at given levels in [0, 1) of the cumulative weight."""
         if self._cumulative is None:
             index = (level * len(self)).long()

@@ -39,7 +39,7 @@ class Captured:
 
     def _on_a_side_stream(self) -> Tensor:
         if self.stream is None:
-            self.stream = torch.cuda.Stream()
+            self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
             result = self.function()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,21 +9,22 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.func import functional_call
 
 from neurise.progress import Progress
-from neurise.training import memory
-from neurise.training.batches import Rows
+from neurise.training import distributed, memory
+from neurise.training.batches import Source
+from neurise.training.distributed import Team
 from neurise.training.interrupts import Interrupts
+from neurise.training.judging import evaluate, noised
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
-from neurise.training.state import CHECKPOINT, TrainingState, Weights
+from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
 from neurise.training.step import Step, optimizer
 
 CHECK_EVERY = 50
 """Steps between two looks at the loss: each look waits for the device."""
-VALIDATION_EXAMPLES = 16384
-"""At most so many noised examples are scored in a validation."""
+AGREE_EVERY = 10
+"""Steps between two looks of several processes at the clock and at Ctrl-C: each look waits for all of them."""
 CHECKPOINT_SHARE = 0.05
 """At most this share of the time goes into writing checkpoints."""
 
@@ -35,8 +35,8 @@ class TrainingDiverged(RuntimeError):
 
 def train(
     objective: Objective,
-    rows: Rows,
-    validation: Rows | None,
+    rows: Source,
+    validation: Source | None,
     settings: Settings,
     *,
     generator: Generator,
@@ -51,36 +51,41 @@ def train(
     The validation set is noised once, before the start: every evaluation compares the same examples. ``history`` is
     filled as training goes, so that it is there whatever ends it. Returns why it ended: "steps", "time", "patience" or
     "interrupted".
+
+    Several processes that have joined a team (:mod:`neurise.training.distributed`) train one network, all the same way.
     """
-    network = objective.network
-    device = rows.x.device
+    network, team = objective.network, distributed.current()
+    device = rows.device
     if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
         raise ValueError(f"{checkpoint} is a file; a checkpoint is kept in a folder")
-    frozen = None if validation is None else _frozen(objective, validation, generator)
+    frozen = None if validation is None else noised(objective, validation, generator)
     state = TrainingState(
         network,
         optimizer(network, settings),
         generator,
         average={name: parameter.detach().clone() for name, parameter in network.named_parameters()},
         history=history,
+        models=getattr(network, "models", None),
     )
     path = None if checkpoint is None else checkpoint / CHECKPOINT
-    if path is not None and path.exists():
+    if path is not None and _exists(path, team):
         if not resume:
             raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
         state.restore(path, fingerprint)
 
     fraction = settings.progress(state.step, state.seconds)
+    verbose = verbose if distributed.is_leader() else False
     progress = Progress("training", "steps", verbose=verbose, done=state.step, fraction=fraction)
     if verbose:
         parameters = sum(parameter.numel() for parameter in network.parameters())
-        needed = memory.training_bytes(network, rows.x.numel(), settings.batch_size, objective.bytes_per_example)
+        needed = memory.training_bytes(network, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
         progress.say(
             f"{parameters:,} parameters, {len(rows):,} rows, {0 if validation is None else len(validation):,} held back, "
             f"about {memory.readable(needed)} of memory on {device}"
         )
     try:
-        reason = _run(objective, rows, frozen, settings, state, path, fingerprint, progress)
+        written = path if distributed.is_leader() else None
+        reason = _run(objective, rows, frozen, settings, state, written, fingerprint, progress, team)
     finally:
         progress.close()
         network.load_state_dict(state.usable())
@@ -93,116 +98,102 @@ def train(
 
 def _run(
     objective: Objective,
-    rows: Rows,
+    rows: Source,
     frozen: Any,
     settings: Settings,
     state: TrainingState,
     path: Path | None,
     fingerprint: Mapping[str, Any],
     progress: Progress,
+    team: Team | None,
 ) -> str:
     began, wrote, cost = time.monotonic() - state.seconds, time.monotonic(), 0.0
-    good: Weights = _copy(state.average)
+    good: Weights = copied(state.average)
     sums: list[Tensor] = []
-    step = Step(objective, rows, state, settings)
+    step = Step(objective, rows, state, settings, team)
     with Interrupts() as interrupts:
-        while (reason := _finished(settings, state, interrupts)) is None:
+        stop = False
+        while (reason := _finished(settings, state, stop)) is None:
+            rows.advance(state.step)
             sums.append(step(settings.progress(state.step, state.seconds)))
-            state.seconds = time.monotonic() - began
+            state.seconds, stop = _outside(time.monotonic() - began, interrupts.asked, state, team)
             due = state.step % settings.evaluate_every == 0 or state.step == settings.max_steps
             if not due and len(sums) % CHECK_EVERY:
                 continue
-            mean = _mean(sums, state, good, settings)
+            mean = torch.stack(sums).mean(0).cpu()  # since the last evaluation: (), or (models,)
+            if due or state.models is None:
+                _check(mean, state, good, settings)
             fraction = settings.progress(state.step, state.seconds)
-            progress.update(state.step, fraction, f"loss {mean:.4f}", *_validation_fact(state))
+            progress.update(state.step, fraction, f"loss {float(mean.nanmean()):.4f}", *_validation_fact(state))
             if not due:
                 continue
             sums.clear()
-            good = _copy(state.average)
-            _evaluate(objective, frozen, state, mean, settings)
+            good = copied(state.average)
+            evaluate(objective, frozen, state, mean, settings, team)
             now = time.monotonic()
             if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
                 state.save(path, fingerprint)
                 wrote, cost = time.monotonic(), time.monotonic() - now
         # The clock does not stop at an evaluation; what was learnt since the last one counts.
         if sums and reason == "time":
-            _evaluate(objective, frozen, state, _mean(sums, state, good, settings), settings)
+            mean = torch.stack(sums).mean(0).cpu()
+            _check(mean, state, good, settings)
+            evaluate(objective, frozen, state, mean, settings, team)
         if path is not None and reason != "interrupted":
             state.save(path, fingerprint)
     progress.update(state.step, settings.progress(state.step, state.seconds), *_validation_fact(state), last=True)
     return reason
 
 
-def _mean(sums: list[Tensor], state: TrainingState, good: Weights, settings: Settings) -> float:
-    """Mean loss since the last evaluation; where it, or a weight, is no longer a finite number, go back and give up."""
-    mean = float(torch.stack(sums).mean())
-    weights_are_finite = bool(torch.stack([weight.isfinite().all() for weight in state.average.values()]).all())
-    if math.isfinite(mean) and weights_are_finite:
-        return mean
-    state.average = good
-    what = "the weights became infinite" if math.isfinite(mean) else f"the loss became {mean}"
-    raise TrainingDiverged(
-        f"{what} near step {state.step}: try a smaller learning_rate (it is {settings.learning_rate:g}), or another loss "
-        "if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights"
-    )
+def _check(mean: Tensor, state: TrainingState, good: Weights, settings: Settings) -> None:
+    """Where the loss, or a weight, is no longer a finite number, go back and give up.
+
+    Of many models, those that are lost give up, and the others go on.
+    """
+    finite = mean.isfinite()
+    lost = ~(finite & state.are_finite())
+    if not bool(lost.any()):
+        return
+    state.give_up(lost, good)
+    if state.models is None:
+        what = "the weights became infinite" if bool(finite) else f"the loss became {float(mean)}"
+        raise TrainingDiverged(
+            f"{what} near step {state.step}: try a smaller learning_rate (it is {settings.learning_rate:g}), or another loss "
+            "if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights"
+        )
+    state.diverged = state.diverged | (lost & (state.stale < settings.patience))
+    state.stale = torch.where(lost, settings.patience, state.stale)
 
 
-def _finished(settings: Settings, state: TrainingState, interrupts: Interrupts) -> str | None:
-    if interrupts.asked:
+def _exists(path: Path, team: Team | None) -> bool:
+    """Whether a run has been here; the leader knows."""
+    if team is None:
+        return path.exists()
+    found = bool(team.agree(float(path.exists()), flag=False)[0])
+    if found and not path.exists():
+        raise FileNotFoundError(
+            f"process {team.rank} cannot see {path}: checkpoints must be where all processes can read"
+        )
+    return found
+
+
+def _outside(seconds: float, asked: bool, state: TrainingState, team: Team | None) -> tuple[float, bool]:
+    """How long the run has taken, and whether the user wants it to end; a team looks together, now and then."""
+    if team is None:
+        return seconds, asked
+    return (state.seconds, False) if state.step % AGREE_EVERY else team.agree(seconds, asked)
+
+
+def _finished(settings: Settings, state: TrainingState, stop: bool) -> str | None:
+    if stop:
         return "interrupted"
     if settings.max_steps is not None and state.step >= settings.max_steps:
         return "steps"
     if settings.max_seconds is not None and state.seconds >= settings.max_seconds:
         return "time"
-    return "patience" if state.stale >= settings.patience else None
-
-
-def _evaluate(objective: Objective, frozen: Any, state: TrainingState, loss: float, settings: Settings) -> None:
-    """Record the loss, score the averaged weights on the frozen examples, and keep them if they are as good as the best.
-
-    As good: worse by no more than the standard error of the difference over the examples. The later of two that cannot be
-    told apart has learnt for longer, at a smaller step length. Examples of one row are not independent, which makes the
-    standard error too small where rows are few; then the rule is nearer to keeping the best.
-    """
-    record = {"step": float(state.step), "seconds": state.seconds, "loss": loss}
-    if frozen is not None:
-        scores = _scores(objective, state.average, frozen, settings.batch_size)
-        record["validation"] = score = float(scores.mean())
-        state.stale += 1
-        if score < state.best_score:
-            state.best_score, state.best_scores, state.stale = score, scores, 0
-        worse = scores - state.best_scores
-        if state.stale == 0 or float(worse.mean()) <= float(worse.std()) / len(worse) ** 0.5:
-            state.best = _copy(state.average)
-    state.history.append(record)
-
-
-def _scores(objective: Objective, weights: Weights, frozen: Any, batch_size: int) -> Tensor:
-    def averaged(*inputs: Any) -> Tensor:
-        output: Tensor = functional_call(objective.network, weights, inputs)
-        return output
-
-    with torch.no_grad():
-        examples = len(next(part for part in frozen if part is not None))
-        scores = [
-            objective.scores(averaged, _slice(frozen, start, start + batch_size))
-            for start in range(0, examples, batch_size)
-        ]
-    return torch.cat(scores).double()
-
-
-def _frozen(objective: Objective, validation: Rows, generator: Generator) -> Any:
-    examples = min(VALIDATION_EXAMPLES, max(1024, 32 * len(validation)))
-    return objective.draw(*validation.spread(examples, generator=generator), generator=generator)
-
-
-def _slice(drawn: Any, start: int, stop: int) -> tuple[Any, ...]:
-    return tuple(None if part is None else part[start:stop] for part in drawn)
-
-
-def _copy(weights: Weights) -> Weights:
-    return {name: tensor.clone() for name, tensor in weights.items()}
+    return "patience" if bool((state.stale >= settings.patience).all()) else None
 
 
 def _validation_fact(state: TrainingState) -> list[str]:
-    return [f"validation {state.best_score:.4f}"] if state.best is not None else []
+    known = state.best_score[state.best_score.isfinite()]
+    return [f"validation {float(known.mean()):.4f}"] if known.numel() else []

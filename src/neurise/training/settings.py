@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from neurise.training.precision import PRECISIONS
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -22,11 +24,14 @@ class Settings:
     patience: int  # evaluations without improvement before stopping
     max_steps: int | None
     max_seconds: float | None
+    precision: str = "tf32"
 
     def __post_init__(self) -> None:
         if self.max_steps is None and self.max_seconds is None:
             raise ValueError("training needs max_steps or max_seconds")
         object.__setattr__(self, "max_steps", checked_limits(self.max_steps, self.max_seconds)[0])
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}, got {self.precision!r}")
         for name in ("batch_size", "patience"):
             object.__setattr__(self, name, positive_whole(name, getattr(self, name)))
         self._require("learning_rate", "a positive number", lambda value: 0 < value < math.inf)

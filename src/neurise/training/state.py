@@ -28,23 +28,68 @@ Weights = dict[str, Tensor]
 
 @dataclass
 class TrainingState:
-    """Weights, their moving average, the optimiser, the random numbers and the record so far."""
+    """Weights, their moving average, the optimiser, the random numbers and the record so far.
+
+    Where K networks are trained as one (``models``), every weight has a first axis that counts them, and so have the
+    numbers here, (K,) instead of ().
+    """
 
     network: nn.Module
     optimizer: torch.optim.Optimizer
     generator: Generator
     average: Weights
     best: Weights | None = None  # the last weights that scored as well as the best
-    best_score: float = float("inf")
+    best_score: Tensor = field(default_factory=lambda: torch.tensor(torch.inf, dtype=torch.float64))
     best_scores: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))  # of each example
-    stale: int = 0  # evaluations since the best one
+    stale: Tensor = field(default_factory=lambda: torch.tensor(0))  # evaluations since the best one
+    diverged: Tensor = field(default_factory=lambda: torch.tensor(False))
     step: int = 0
     seconds: float = 0.0
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    models: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.models is not None:
+            for name in ("best_score", "stale", "diverged"):
+                setattr(self, name, getattr(self, name).repeat(self.models))
 
     def usable(self) -> Weights:
         """Return the weights to keep if training ended now: the best seen, or the average where nothing was compared."""
-        return self.best if self.best is not None else self.average
+        if self.best is None:
+            return self.average
+        return self.best if self.models is None else self._choose(self._settled(), self.best, self.average)
+
+    def keep(self, chosen: Tensor) -> None:
+        """Keep the averaged weights of the models that are chosen."""
+        if bool(chosen.any()):
+            self.best = self._choose(chosen, self.average, self.average if self.best is None else self.best)
+
+    def are_finite(self) -> Tensor:
+        """Whether all averaged weights are finite numbers, on the CPU."""
+        finite = [weight.isfinite() for weight in self.average.values()]
+        if self.models is None:
+            return torch.stack([part.all() for part in finite]).all().cpu()
+        return torch.stack([part.flatten(1).all(1) for part in finite]).all(0).cpu()
+
+    def give_up(self, lost: Tensor, good: Weights) -> None:
+        """Go back to good weights where models are lost, and keep those of many: while the others go on, theirs are spoilt."""
+        chosen = self._choose(lost, good, self.average)
+        for name, average in self.average.items():
+            average.copy_(chosen[name])  # in place: a captured step knows these tensors
+        if self.models is not None:
+            self.keep(lost & ~self._settled())
+
+    def _settled(self) -> Tensor:
+        """Whether there is something to keep: weights that were scored, or the last good ones."""
+        return self.best_score.isfinite() | self.diverged
+
+    def _choose(self, mask: Tensor, yes: Weights, no: Weights) -> Weights:
+        """Take the weights of some models from one place and those of the others from another, as a copy."""
+        if self.models is None:
+            return copied(yes if bool(mask) else no)
+        mask = mask.to(next(iter(yes.values())).device)
+        shaped = {name: mask.reshape(-1, *[1] * (tensor.dim() - 1)) for name, tensor in yes.items()}
+        return {name: torch.where(shaped[name], tensor, no[name]) for name, tensor in yes.items()}
 
     def save(self, path: Path, fingerprint: Mapping[str, Any]) -> None:
         """Write everything to one file."""
@@ -57,8 +102,8 @@ class TrainingState:
         facts = {
             "format": FORMAT,
             "fingerprint": dict(fingerprint),
-            "best_score": self.best_score,
-            "stale": self.stale,
+            "best_score": self.best_score.tolist(),
+            "stale": self.stale.tolist(),
             "step": self.step,
             "seconds": self.seconds,
             "history": self.history,
@@ -80,9 +125,10 @@ class TrainingState:
         facts = json.loads(metadata["state"])
         if facts["format"] != FORMAT:
             raise ValueError(f"{path} has format {facts['format']!r}, and this version of neurise reads {FORMAT}")
-        differing = [key for key, value in fingerprint.items() if facts["fingerprint"].get(key) != value]
+        before = facts["fingerprint"]
+        differing = [key for key in {**fingerprint, **before} if before.get(key) != fingerprint.get(key)]
         if differing:
-            changes = "; ".join(f"{k} was {facts['fingerprint'].get(k)!r}, is {fingerprint[k]!r}" for k in differing)
+            changes = "; ".join(f"{key} was {before.get(key)!r}, is {fingerprint.get(key)!r}" for key in differing)
             raise ValueError(f"{path} belongs to another run ({changes}); resume with the same, or remove the file")
         self.network.load_state_dict(_under("network.", tensors))
         # A file keeps its tensors in an order of its own; the average keeps that of the network's parameters.
@@ -95,9 +141,15 @@ class TrainingState:
             moments.setdefault(int(index), {})[entry] = tensor
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         self.generator.set_state(tensors["generator"])
-        self.best_score, self.stale = facts["best_score"], facts["stale"]
+        self.best_score = torch.tensor(facts["best_score"], dtype=torch.float64)
+        self.stale = torch.tensor(facts["stale"])
         self.best_scores = tensors["best_scores"].to(next(iter(self.average.values())).device)
         self.step, self.seconds, self.history[:] = facts["step"], facts["seconds"], facts["history"]
+
+
+def copied(weights: Weights) -> Weights:
+    """Copy weights."""
+    return {name: tensor.clone() for name, tensor in weights.items()}
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> Weights:

@@ -9,9 +9,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from neurise.training.batches import Rows
+from neurise.training.batches import Source
 from neurise.training.captured import Captured
+from neurise.training.clip import clip_
 from neurise.training.objective import Objective
+from neurise.training.precision import arithmetic
 from neurise.training.settings import Settings
 from neurise.training.state import TrainingState
 
@@ -29,12 +31,14 @@ class Team(Protocol):
 class Step:
     """Draw a minibatch, noise it, descend, and follow with the average: ``step(progress)`` is the mean loss, on the device.
 
+    Where K networks are stacked (``state.models``), it is K steps at once, and the mean loss is (K,).
+
     Nothing in it waits for the device. What changes from step to step without being random, the learning rate and the
     memory of the average, is kept in two numbers on the device, so that a step captured on a GPU can be replayed.
     """
 
     def __init__(
-        self, objective: Objective, rows: Rows, state: TrainingState, settings: Settings, team: Team | None = None
+        self, objective: Objective, rows: Source, state: TrainingState, settings: Settings, team: Team | None = None
     ) -> None:
         self.objective, self.rows, self.state, self.settings, self.team = objective, rows, state, settings, team
         self.parameters = list(state.network.parameters())
@@ -65,14 +69,16 @@ class Step:
         drawn = self.objective.draw(x, y, generator=state.generator)
         if self.team is not None:
             drawn = self.team.share(drawn)
-        loss = self.objective.losses(state.network, drawn).mean()
-        gradients = list(torch.autograd.grad(loss, self.parameters, materialize_grads=True))
+        with arithmetic(settings.precision, self.follow.device):
+            loss = self.objective.losses(state.network, drawn).mean(0)  # () for one network, (K,) for K of them
+            raw = torch.autograd.grad(loss.sum(), self.parameters, materialize_grads=True)
+        gradients = [gradient.contiguous() for gradient in raw]  # those of stacked networks come in any layout
         loss = loss.detach()
         if self.team is not None:
             self.team.average([*gradients, loss])
+        clip_(gradients, settings.clip_norm, stacked=state.models is not None)
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient
-        nn.utils.clip_grad_norm_(self.parameters, settings.clip_norm)
         state.optimizer.step()
         with torch.no_grad():
             average = list(state.average.values())

@@ -1,0 +1,173 @@
+"""What is timed: sampling and training at the sizes of the paper, and how time grows with each size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from neurise.bench import naive
+from neurise.bench.clock import Timing, peak_flops, slope, timed
+from neurise.conditionals import NetworkConditionals
+from neurise.devices import generator
+from neurise.models.neurise import NeurISE
+from neurise.networks.site_mlp import SiteMLP
+from neurise.noise.round_robin import RoundRobin
+from neurise.sampling.reverse import METHODS, sample, serves
+from neurise.space import Space
+
+SECTIONS = ("sampling", "forms", "sites", "states", "width", "batch", "training")
+NAIVE_STEPS = 20
+"""Steps of the naive loop that are timed; the others cost the same."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network and a chain to sample with."""
+
+    sites: int = 784
+    states: int = 2
+    width: int = 192
+    depth: int = 3
+    keep_prob: float = 0.0
+    cycles: int = 1
+    rows: int = 10_000
+
+    def conditionals(self, device: torch.device) -> NetworkConditionals:
+        """Make an untrained network whose conditionals are not uniform."""
+        noise = RoundRobin(Space(self.sites, self.states), self.keep_prob, self.cycles)
+        network = SiteMLP(noise.space, noise.num_steps, width=self.width, depth=self.depth)
+        source = generator(0, torch.device("cpu"))
+        network.reset(source)
+        torch.nn.init.normal_(network.head, std=0.1, generator=source)
+        constant = torch.full((self.sites,), -1, device=device)
+        return NetworkConditionals(network.to(device), noise, constant, hide_noised=True, width=self.width)
+
+    @property
+    def flops(self) -> int:
+        """Additions and multiplications that a row needs: one column, the hidden layers and the head, at every step."""
+        step = 2 * self.width * (1 + (self.depth - 1) * self.width + self.states)
+        return self.sites * self.cycles * step
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure."""
+
+    section: str
+    name: str
+    value: float
+    unit: str
+    ratio: float | None = None  # to the naive reference
+    share: float | None = None  # of the roofline
+    peak_bytes: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that hold something."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class Bench:
+    """Times the sections that are asked for on one device. ``quick`` makes everything small: seconds instead of minutes."""
+
+    def __init__(self, device: torch.device, *, quick: bool = False, precision: str = "float32") -> None:
+        self.device, self.quick, self.precision = device, quick, precision
+        self.roof = peak_flops(device)
+        self.rows = 10_000 if device.type == "cuda" else 1000
+        if quick:
+            self.rows //= 20
+
+    def run(self, section: str) -> Iterator[Figure]:
+        """Yield the figures of a section as they are measured."""
+        sections: dict[str, Callable[[], Iterator[Figure]]] = {
+            "sampling": self._sampling,
+            "forms": self._forms,
+            "training": self._training,
+        }
+        if section not in SECTIONS:
+            raise ValueError(f"section must be one of {', '.join(map(repr, SECTIONS))}, got {section!r}")
+        yield from sections[section]() if section in sections else self._growth(section)
+
+    def _sampling(self) -> Iterator[Figure]:
+        sites = (50, 100) if self.quick else (784, 2084)
+        big = Case(rows=self.rows, sites=sites[0])
+        cases = {
+            "hard noise": big,
+            "hard noise, more sites": replace(big, sites=sites[1]),
+            "four soft cycles": replace(big, keep_prob=0.3, cycles=4),
+            "few sites": replace(big, sites=20, states=4, rows=20 * self.rows),
+        }
+        for name, case in cases.items():
+            size = f"{case.sites} sites, {case.states} states"
+            yield self._figure("sampling", f"{name}: {size}", case, self._time(case), self._naive(case))
+
+    def _forms(self) -> Iterator[Figure]:
+        case = Case(rows=self.rows, sites=100 if self.quick else 784)
+        plain = self._naive(case)
+        conditionals = case.conditionals(self.device)
+        for method in METHODS:
+            for precision in ("float32", "bfloat16") if method in ("fused", "graphs") else ("float32",):
+                if serves(method, conditionals, precision):
+                    rows = replace(case, rows=-(-self.rows // 10)) if method == "reference" else case
+                    timing = self._time(rows, method, precision)
+                    yield self._figure("forms", f"{method}, {precision}", rows, timing, plain * rows.rows / case.rows)
+
+    def _growth(self, axis: str) -> Iterator[Figure]:
+        cuda = self.device.type == "cuda"
+        grown: dict[str, list[int]] = {
+            "sites": [25, 100, 250, 500, 1000, 2000, 4000, 5000],
+            "states": [2, 4, 32] if cuda else [2, 4, 8, 16, 32],  # on a GPU each is compiled first
+            "width": [64, 192, 256] if cuda else [64, 128, 192, 256, 512],
+            "batch": [100, 1000, 10_000, 100_000] if cuda else [64, 256, 1024],
+        }
+        sizes = grown[axis][:3] if self.quick else grown[axis]
+        field = {"batch": "rows"}.get(axis, axis)
+        small = Case(sites=200 if cuda else 50, rows=self.rows)
+        cost = []
+        for size in sizes:
+            case = replace(small, **{field: size})
+            timing = self._time(case)
+            cost.append(timing.seconds / case.rows)
+            yield self._figure(axis, f"{axis} = {size}", case, timing, None)
+        yield Figure(axis, f"exponent over {sizes[0]} … {sizes[-1]}", slope(sizes, cost), "of the time a row")
+        if axis == "sites" and not self.quick:
+            middle = [place for place, size in enumerate(sizes) if 250 <= size <= 4000]
+            exponent = slope([sizes[place] for place in middle], [cost[place] for place in middle])
+            yield Figure(axis, "exponent over 250 … 4000", exponent, "of the time a row")
+
+    def _training(self) -> Iterator[Figure]:
+        sites, width, rows, seconds = (50, 16, 500, 0.1) if self.quick else (784, 192, 20_000, 8.0)
+        X = np.random.default_rng(0).integers(0, 2, (rows, sites), dtype=np.uint8)
+        for batch_size in (256, 2048):
+            model = NeurISE(width=width, depth=3, batch_size=batch_size, patience=10**6)
+            model.fit(X, max_seconds=seconds, device=self.device, seed=0, verbose=False)
+            last = model.history_[-1]
+            yield Figure(
+                "training", f"batches of {batch_size}", last["step"] * batch_size / last["seconds"], "examples/s"
+            )
+
+    def _figure(self, section: str, name: str, case: Case, timing: Timing, plain: float | None) -> Figure:
+        rate = case.rows / timing.seconds
+        ratio = None if plain is None else plain / timing.seconds
+        return Figure(section, name, rate, "rows/s", ratio, case.flops * rate / self.roof, timing.peak_bytes)
+
+    def _time(self, case: Case, method: str | None = None, precision: str | None = None) -> Timing:
+        conditionals, source = case.conditionals(self.device), generator(0, self.device)
+        return timed(
+            lambda: sample(
+                conditionals, case.rows, generator=source, method=method, precision=precision or self.precision
+            ),
+            self.device,
+        )
+
+    def _naive(self, case: Case) -> float:
+        """Seconds of the naive loop for all rows and all steps of a case."""
+        conditionals, source = case.conditionals(self.device), generator(0, self.device)
+        rows = min(case.rows, 10_000)
+        x = conditionals.noise.start(rows, generator=source)
+        steps = min(NAIVE_STEPS, conditionals.noise.num_steps)
+        timing = timed(lambda: naive.reverse(conditionals, x, generator=source, steps=steps), self.device)
+        return timing.seconds * conditionals.noise.num_steps / steps * case.rows / rows

@@ -1,0 +1,71 @@
+"""What ``neurise experiment`` prints: tables of rows, within eighty columns."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from neurise.cli._output import print_table, say
+
+if TYPE_CHECKING:
+    from neurise.experiments import Experiment, Table
+    from neurise.experiments._summary import Block, Entry
+
+SHOWN = 5
+"""Errors that are shown one by one."""
+ROOM = 24
+"""Letters of the first column."""
+
+
+def print_rows(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> None:
+    """Print the tables that an experiment declares, and the errors of cells that failed."""
+    from neurise.experiments._summary import blocks
+
+    for table in experiment.tables:
+        for block in blocks(experiment, table, rows):
+            _print_block(block, table)
+    failed = [row for row in rows if row["status"] != "done"]
+    for row in failed[:SHOWN]:
+        say(f"failed: {_called(row)}: {row['error']}")
+    if len(failed) > SHOWN:
+        say(f"… and {len(failed) - SHOWN} more failed; the results file has every error")
+
+
+def _print_block(block: Block, table: Table) -> None:
+    """Print a table; with spreads and floors where there is room for them, else with means alone."""
+    if not block.labels:
+        return
+    heads = [column.field.label for column in table.columns]
+    width = shutil.get_terminal_size((80, 24)).columns
+    for detail in (2, 1, 0):
+        cells = [[_text(entry, detail) for entry in line] for line in block.entries]
+        widths = [max(len(head), *(len(line[k]) for line in cells)) for k, head in enumerate(heads)]
+        labels = [label if len(label) <= ROOM else label[: ROOM - 1] + "…" for label in block.labels]
+        if max(map(len, labels)) + sum(widths) + 3 * (len(widths) + 1) <= width:
+            break
+    counts = sorted(set(block.counts))
+    mean = (
+        f"mean of {counts[0]}{'' if len(counts) == 1 else f' to {counts[-1]}'}" if counts[-1] > 1 else "one cell each"
+    )
+    legend = ["", ", ± standard deviation", ", ± standard deviation (floor)"][detail]
+    lines = [[label, *line] for label, line in zip(labels, cells, strict=True)]
+    title = f"{block.title} ({mean}{legend if counts[-1] > 1 else ''})"
+    print_table(title, ["", *heads], lines, numbers=tuple(range(1, len(heads) + 1)))
+
+
+def _text(entry: Entry, detail: int) -> str:
+    if entry.mean is None:
+        return "–"
+    spread = f" ± {entry.spread:.1g}" if detail and entry.spread is not None else ""
+    floor = f" ({entry.floor:.2g})" if detail > 1 and entry.floor is not None else ""
+    return f"{entry.mean:.3g}{spread}{floor}"
+
+
+def _called(row: dict[str, Any]) -> str:
+    chosen = {
+        name: value
+        for name, value in row["parameters"].items()
+        if isinstance(value, str) or name in ("rows", "instance")
+    }
+    return ", ".join([*(f"{name} {value}" for name, value in chosen.items()), f"seed {row['seed']}"])

@@ -1,0 +1,209 @@
+"""``neurise experiment``: the paper's figures and tables, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neurise.cli._output import Device, Json, Seed, print_json, print_table, say
+from neurise.cli._verb import INTERRUPTED, verb
+
+if TYPE_CHECKING:
+    from neurise.experiments.grid import Summary
+
+experiment = typer.Typer(
+    help="Run the experiments of the paper, list them, and look at results. All three take --json and --debug.",
+    no_args_is_help=True,
+)
+RESULTS = Path("results.jsonl")
+
+
+def show_list(as_json: Json = False) -> None:
+    """List the experiments, with what of the paper each reproduces and how many cells each scale has."""
+    from neurise import experiments
+    from neurise.experiments import grid
+
+    found: list[dict[str, Any]] = []
+    for name in experiments.names():
+        one = experiments.find(name)
+        sizes = {scale: sum(len(unit.cells) for unit in grid.plan(one, scale)) for scale in one.scales}
+        found.append(
+            {
+                "name": name,
+                "title": one.title,
+                "reproduces": one.reproduces,
+                "methods": list(one.methods),
+                "more_methods": list(one.more_methods),
+                "cells": sizes,
+            }
+        )
+    if as_json:
+        print_json({"experiments": found})
+        return
+    rows = [[entry["name"], *map(str, entry["cells"].values()), entry["reproduces"]] for entry in found]
+    print_table(
+        "Experiments, and how many cells each scale has", ["", *experiments.SCALES, ""], rows, numbers=(1, 2, 3)
+    )
+
+
+def run(
+    name: Annotated[str, typer.Argument(help="Which experiment: see neurise experiment list.")],
+    scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (its own sizes).")] = "laptop",
+    results: Annotated[Path, typer.Option(help="File that finished cells are kept in.")] = RESULTS,
+    executor: Annotated[
+        str, typer.Option(help="Where cells run: serial, process, dask://HOST:PORT or slurm[:option=value,…].")
+    ] = "process",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="How many processes or jobs.", show_default="one a core, or one a GPU")
+    ] = None,
+    device: Device = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--methods", help="Only these, separated by commas. May be repeated.", show_default="the paper's"),
+    ] = None,
+    seed: Seed = 0,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="At most so many trials of each cell.", show_default="the scale's")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE,…", help="Only cells with these values of a parameter. May be repeated."),
+    ] = None,
+    grouped: Annotated[
+        bool | None,
+        typer.Option(
+            "--grouped/--single",
+            help="Train cells that differ in seed and instance together, or each alone.",
+            show_default="together at paper scale",
+        ),
+    ] = None,
+    any_code: Annotated[
+        bool, typer.Option("--any-code", help="Keep cells that another version of the code has finished.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment; what is in the results file already is not run again.
+
+    Trials have the seeds SEED, SEED + 1, … Ctrl-C keeps what is finished, and the same command goes on.
+    """
+    from neurise import experiments
+    from neurise.experiments import grid
+
+    chosen = [part.strip() for text in methods or [] for part in text.split(",") if part.strip()]
+    one = experiments.find(name)
+    summary = grid.run(
+        one,
+        scale,
+        results,
+        executor=executor,
+        workers=workers,
+        device=device,
+        methods=chosen,
+        seed=seed,
+        trials=trials,
+        only=_parts(only or []),
+        grouped=grouped,
+        any_code=any_code,
+    )
+    _tell(summary, results)
+    if as_json:
+        print_json(_facts(summary, name, scale, results))
+    else:
+        from neurise.cli._experiment_tables import print_rows
+
+        print_rows(one, summary.rows)
+        typer.echo(_sentence(summary, results))
+    if summary.interrupted:
+        say("interrupted; finished cells are kept, and the same command goes on")
+        raise typer.Exit(INTERRUPTED)
+    if summary.failed:
+        raise typer.Exit(1)
+
+
+def show(
+    results: Annotated[Path, typer.Argument(help="Results file of neurise experiment run.")],
+    as_json: Json = False,
+) -> None:
+    """Show what a results file holds."""
+    from neurise import experiments
+    from neurise.cli._experiment_tables import print_rows
+    from neurise.experiments import store
+
+    contents = store.read(results)
+    _tell_damaged(contents.damaged, results)
+    if as_json:
+        rows = [{key: entry for key, entry in row.items() if key != "arrays"} for row in contents.rows]
+        print_json({"results": str(results), "damaged_lines": contents.damaged, "rows": rows})
+        return
+    parts: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in contents.rows:
+        parts.setdefault((row["experiment"], row["scale"], row["code"]["digest"]), []).append(row)
+    for (name, scale, code), rows in parts.items():
+        made = f"neurise {rows[-1]['code']['neurise']}, code {code}"
+        typer.echo(f"{name}, {scale}: {_counted(rows)}, by {made}")
+        if name in experiments.names():
+            print_rows(experiments.find(name), rows)
+
+
+def _parts(only: list[str]) -> dict[str, list[str]]:
+    """Read NAME=VALUE,VALUE,…"""
+    parts = {}
+    for text in only:
+        name, equals, values = text.partition("=")
+        if not equals or not values:
+            raise ValueError(f"--only {text}: write NAME=VALUE,VALUE,… as in --only rows=100,1000")
+        parts[name.strip()] = [value.strip() for value in values.split(",")]
+    return parts
+
+
+def _counted(rows: list[dict[str, Any]]) -> str:
+    failed = sum(row["status"] != "done" for row in rows)
+    return f"{len(rows) - failed} finished cells" + (f" and {failed} failed ones" if failed else "")
+
+
+def _tell(summary: Summary, results: Path) -> None:
+    _tell_damaged(summary.damaged, results)
+    if summary.other_code:
+        say(
+            f"{results} has {summary.other_code} of these cells from another version of the code; they are kept there and do "
+            "not count: --any-code takes them"
+        )
+    if len(summary.codes) > 1:
+        say(f"warning: the code changed while the cells ran; rows of {len(summary.codes)} versions are in {results}")
+
+
+def _tell_damaged(lines: list[int], results: Path) -> None:
+    if lines:
+        named = ", ".join(map(str, lines[:10])) + (", …" if len(lines) > 10 else "")
+        say(f"warning: {results}: damaged and skipped: line {named}")
+
+
+def _sentence(summary: Summary, results: Path) -> str:
+    before = f", {summary.before} were there before" if summary.before else ""
+    failed = f", {summary.failed} failed" if summary.failed else ""
+    finished = summary.before + summary.done
+    return f"{finished} of {summary.cells} cells finished{before}{failed}; {summary.seconds:.0f} s; {results}"
+
+
+def _facts(summary: Summary, name: str, scale: str, results: Path) -> dict[str, Any]:
+    return {
+        "experiment": name,
+        "scale": scale,
+        "results": str(results),
+        "cells": summary.cells,
+        "finished_before": summary.before,
+        "finished_now": summary.done,
+        "failed": summary.failed,
+        "interrupted": summary.interrupted,
+        "other_code": summary.other_code,
+        "damaged_lines": summary.damaged,
+        "seconds": round(summary.seconds, 3),
+        "rows": [{key: entry for key, entry in row.items() if key != "arrays"} for row in summary.rows],
+    }
+
+
+experiment.command("list")(verb(show_list))
+experiment.command("run", no_args_is_help=True)(verb(run))
+experiment.command("show", no_args_is_help=True)(verb(show))

@@ -1,0 +1,50 @@
+"""``neurise report``: results as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neurise.cli._output import Force, Json, ask_before_overwriting, print_json, print_table, say
+
+
+def report(
+    results: Annotated[list[Path], typer.Argument(help="Files that neurise experiment run has written.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page, an .html file.")],
+    title: Annotated[str | None, typer.Option(help="What stands above it all.")] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Put every figure and table of some results on one page, which needs no server and nothing from elsewhere."""
+    from neurise.report.build import TITLE, build
+
+    if output.resolve() in {path.resolve() for path in results}:
+        raise ValueError(f"-o {output} is one of the results files, and would replace it")
+    ask_before_overwriting(output, force=force)
+    made = build(results, title=title or TITLE)
+    made.write(output)
+    sections = made.gathered.sections
+    if as_json:
+        listed = [
+            {
+                "experiment": section.experiment.name,
+                "scale": section.scale,
+                "done": section.cells[0],
+                "planned": section.cells[1],
+                "failed": len(section.failed),
+            }
+            for section in sections
+        ]
+        print_json({"output": str(output), "sections": listed, "damaged": made.gathered.damaged})
+        return
+    rows = [
+        [section.experiment.name, section.scale, str(section.cells[0]), str(section.cells[1]), str(len(section.failed))]
+        for section in sections
+    ]
+    print_table(str(output), ["", "scale", "done", "of", "failed"], rows, numbers=(2, 3, 4))
+    for path, lines in made.gathered.damaged.items():
+        say(f"{path}: {len(lines)} damaged lines were skipped, the first is line {lines[0]}")
+    for name, count in made.gathered.unknown.items():
+        say(f"{count} rows of {name!r} are left out: this version has no such experiment")

@@ -1,0 +1,62 @@
+"""The paper's experiments: one file each, found by its name.
+
+>>> from neurise import experiments
+>>> from neurise.experiments import grid, store
+>>> experiments.names()
+>>> grid.run(experiments.find("ising_curves"), "smoke", "results.jsonl")
+>>> store.read("results.jsonl").rows
+
+:mod:`neurise.experiments.grid` runs them, and :mod:`neurise.experiments.store` keeps their rows.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from neurise import discovery
+from neurise.experiments._figures import Column, Field, Figure, SampleGrid, Table
+from neurise.experiments._published import PUBLISHED, Published
+from neurise.experiments.base import SCALES, Cell, Experiment, Outcome, Scale
+
+__all__ = [
+    "PUBLISHED",
+    "SCALES",
+    "Cell",
+    "Column",
+    "Experiment",
+    "Field",
+    "Figure",
+    "Outcome",
+    "Published",
+    "SampleGrid",
+    "Scale",
+    "Table",
+    "find",
+    "names",
+    "unknown",
+]
+
+MACHINERY = ("grid", "store")
+"""Files of this folder that are no experiments."""
+
+
+def names() -> list[str]:
+    """List the experiments, by their file names only: nothing is imported."""
+    return [name for name in discovery.names(__name__) if name not in MACHINERY]
+
+
+def find(name: str) -> Experiment:
+    """Find an experiment; near names are suggested for an unknown one."""
+    if name not in names():
+        raise unknown("experiment", name, names())
+    made: Experiment = discovery.find(__name__, name)()
+    return made
+
+
+def unknown(kind: str, name: str, offered: Iterable[str]) -> ValueError:
+    """Make the error for a name that there is not, with those that it may have been meant for."""
+    there = list(offered)
+    close = difflib.get_close_matches(name, there, n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(there) or 'none'}"
+    return ValueError(f"unknown {kind} {name!r}; {hint}")

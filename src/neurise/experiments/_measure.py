@@ -1,0 +1,96 @@
+"""Steps that experiments share: to train, to sample, to compare. All of them are functions of seeds that are given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import torch
+
+from neurise import exact
+from neurise.dataset import Dataset
+from neurise.laws import distance
+from neurise.metrics.cross_correlation import cross_correlation
+from neurise.metrics.total_variation import total_variation
+from neurise.models.base import Model
+
+TOGETHER = 2**16
+"""Rows that are drawn from a model at a time."""
+
+Metrics = dict[str, float | None]
+
+
+def derived(*numbers: int) -> int:
+    """Mix several numbers to one seed, so that no two uses share their random numbers."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def train(model: Model, X: np.ndarray, y: Any = None, **options: Any) -> float:
+    """Fit a model; return the seconds it took. What Ctrl-C cut short is no result."""
+    began = time.perf_counter()
+    model.fit(X, y, verbose=False, **options)
+    if model.stopped_ == "interrupted":
+        raise KeyboardInterrupt
+    return time.perf_counter() - began
+
+
+def train_together(
+    models: Sequence[Model], sets: Sequence[np.ndarray], seeds: Sequence[int], *, device: str | None, max_steps: int
+) -> tuple[list[Model], float]:
+    """Fit models of equal settings to data of equal shape as one batched computation; return the seconds for each."""
+    from neurise.models._many import fit_many
+
+    began = time.perf_counter()
+    fitted = list(fit_many(models, sets, seeds=seeds, device=device, max_steps=max_steps, verbose=False))
+    if any(model.stopped_ == "interrupted" for model in fitted):
+        raise KeyboardInterrupt
+    return fitted, (time.perf_counter() - began) / len(models)
+
+
+def draw(model: Model, n: int, seed: int) -> tuple[np.ndarray, float]:
+    """Draw rows, (n, sites); return the seconds it took as well."""
+    began = time.perf_counter()
+    sizes = [min(TOGETHER, n - start) for start in range(0, n, TOGETHER)]
+    parts = [np.asarray(model.sample(size, seed=derived(seed, part))) for part, size in enumerate(sizes)]
+    return np.concatenate(parts), time.perf_counter() - began
+
+
+def against_law(model: Model, data: Dataset, rows: np.ndarray, drawn: np.ndarray, *, exactly: bool) -> Metrics:
+    """Total variation of the samples, with its floor; of the rows that were learnt from; and of the model's whole law."""
+    symbols = data.symbols.tolist()
+    sampled = total_variation(drawn, data.pmf, alphabet=symbols)
+    whole: float | None = None
+    if exactly:
+        with suppress(NotImplementedError):
+            law = exact.law(model)
+            whole = distance(law, torch.from_numpy(data.pmf).to(law.device))
+    return {
+        "tv": float(sampled),
+        "tv_floor": sampled.floor,
+        "memorised_tv": float(total_variation(rows, data.pmf, alphabet=symbols)),
+        "exact_tv": whole,
+    }
+
+
+def correlation(drawn: np.ndarray, reference: np.ndarray, other: np.ndarray | None, symbols: Sequence[Any]) -> Metrics:
+    """Errors of the pair correlations, averaged in each of the three ways, with the floor of the first."""
+    found = cross_correlation(drawn, reference, other=other, alphabet=list(symbols))
+    return {
+        "correlation": float(found.mean_abs),
+        "correlation_floor": found.mean_abs.floor,
+        "correlation_rms": float(found.rms),
+        "correlation_frobenius": float(found.frobenius),
+    }
+
+
+def mean_of(parts: Sequence[Mapping[str, float | None]]) -> Metrics:
+    """Average each number over classes; what one class lacks is not averaged."""
+    names = parts[0].keys()
+    columns = {name: [part[name] for part in parts] for name in names}
+    return {
+        name: None if any(entry is None for entry in column) else float(np.mean(np.array(column, dtype=float)))
+        for name, column in columns.items()
+    }

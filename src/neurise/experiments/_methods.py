@@ -1,0 +1,78 @@
+"""The methods that are compared, on an equal footing: the same rows, examples and depth, and as many parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neurise.dataset import Dataset
+    from neurise.models.base import Model
+
+SETTINGS = ("depth", "batch_size", "learning_rate", "timesteps", "sampling_steps", "keep_prob", "cycles", "network")
+"""Parameters of a cell that are handed to the model, where it has them."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A model with the settings that make it this method."""
+
+    label: str
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+METHODS: Mapping[str, Method] = {
+    "neurise": Method("NeurISE", "neurise"),
+    "ggm": Method("GGM", "ggm", {"keep_prob": 0.2, "cycles": 3}),
+    "sedd": Method("SEDD", "sedd"),
+    "d3pm": Method("D3PM", "d3pm"),
+    "dfm": Method("DFM", "dfm"),
+    "neurise_soft": Method("NeurISE, soft noise", "neurise", {"keep_prob": 0.2, "cycles": 3}),
+    "neurise_cross_entropy": Method("NeurISE, cross-entropy", "neurise", {"loss": "cross_entropy"}),
+    "d3pm_published": Method("D3PM, published posterior", "d3pm", {"posterior": "published"}),
+    "d3pm_absorbing": Method("D3PM, absorbing", "d3pm", {"noise": "absorbing"}),
+    "pairwise": Method("pairwise", "pairwise"),
+    "independent": Method("independent", "independent"),
+    "memorize": Method("memorised rows", "memorize"),
+}
+COMPARED = ("neurise", "ggm", "sedd", "d3pm", "dfm")
+"""The five of the paper."""
+
+
+def labelled(*names: str) -> dict[str, str]:
+    """Give methods with their labels, as an experiment declares them."""
+    return {name: METHODS[name].label for name in names}
+
+
+def others(*names: str) -> dict[str, str]:
+    """Give all methods but some."""
+    return labelled(*(name for name in METHODS if name not in names))
+
+
+def trainable(method: str) -> bool:
+    """Whether a method trains a network."""
+    return METHODS[method].model not in ("pairwise", "independent", "memorize")
+
+
+def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Model:
+    """Make the untrained model of a cell, as wide as gives it the number of parameters that NeurISE has.
+
+    ``width`` of a cell is that of NeurISE with hard noise.
+    """
+    from neurise import discovery
+    from neurise.comparison import count_parameters, match_width
+    from neurise.models.neurise import NeurISE
+
+    method = METHODS[str(parameters.get("method", "neurise"))]
+    kind = discovery.find("neurise.models", method.model)
+    given = {name: parameters[name] for name in SETTINGS if name in parameters and name in kind.parameters()}
+    model: Model = kind(**{**given, **method.settings, "alphabet": data.symbols.tolist()})
+    if "width" not in kind.parameters():
+        return model
+    width, depth = int(parameters["width"]), int(parameters["depth"])
+    if parameters.get("network", "site_mlp") != "site_mlp":
+        return model.set_params(width=width)
+    target = count_parameters(NeurISE(width=width, depth=depth), data.space, classes)
+    return match_width(model, target, data.space, classes)  # type: ignore[arg-type]

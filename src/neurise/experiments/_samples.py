@@ -1,0 +1,27 @@
+"""Experiments about data whose law is not known: compare samples with rows that were held back."""
+
+from __future__ import annotations
+
+from neurise.experiments._figures import Column, Field, Table
+from neurise.experiments._methods import labelled
+
+REAL = "real"
+"""The method that draws training rows instead of learning: what a perfect model would score."""
+
+
+def with_real(*names: str) -> dict[str, str]:
+    """Give methods with their labels, real rows last."""
+    return {**labelled(*names), REAL: "real rows"}
+
+
+def sample_table(title: str, published: str) -> Table:
+    """MMD and the three averages of the correlation error, beside the paper's."""
+    columns = (
+        Column(Field("mmd", "MMD²"), "mmd_floor"),
+        Column(Field("correlation", "mean |ΔC|"), "correlation_floor"),
+        Column(Field("correlation_rms", "RMS ΔC")),
+        Column(Field("correlation_frobenius", "‖ΔC‖/q²")),
+        Column(Field("train_seconds", "training, s")),
+    )
+    caption = "MMD² is unbiased and may be slightly negative; the floor is the score of real rows."
+    return Table("comparison", title, "method", columns, published=published, caption=caption)

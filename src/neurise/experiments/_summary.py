@@ -1,0 +1,68 @@
+"""Tables of rows, as an experiment declares them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from neurise.experiments._figures import Table
+from neurise.experiments.base import Experiment
+from neurise.experiments.store import Row, value
+
+
+class Entry(NamedTuple):
+    """The mean over rows, their standard deviation (None of one row), and the mean of their floors."""
+
+    mean: float | None
+    spread: float | None
+    floor: float | None
+
+
+class Block(NamedTuple):
+    """One table: its title, the labels of its rows, how many cells each is the mean of, and the entries."""
+
+    title: str
+    labels: list[str]
+    counts: list[int]
+    entries: list[list[Entry]]
+
+
+def blocks(experiment: Experiment, table: Table, rows: Sequence[Row]) -> list[Block]:
+    """Put finished rows into the tables that are declared: one for each value of ``table.by``."""
+    own = [row for row in rows if row["status"] == "done" and matches(row, table.where)]
+    found = []
+    for part in _values(own, table.by) if table.by else [None]:
+        here = [row for row in own if table.by is None or value(row, table.by) == part]
+        names = _values(here, table.rows)
+        lines = [[row for row in here if value(row, table.rows) == name] for name in names]
+        title = f"{table.title}" if part is None else f"{table.title}: {table.by} = {experiment.label(part)}"
+        entries = [[entry(line, column.field.name, column.floor) for column in table.columns] for line in lines]
+        found.append(Block(title, [experiment.label(name) for name in names], [len(line) for line in lines], entries))
+    return found
+
+
+def matches(row: Row, where: Mapping[str, Any]) -> bool:
+    """Whether a row has the values that are asked for."""
+    return all(value(row, name) == wanted for name, wanted in where.items())
+
+
+def entry(rows: Sequence[Row], name: str, floor: str | None = None) -> Entry:
+    """Average a field over rows; what a row lacks is left out."""
+    numbers = _numbers(rows, name)
+    floors = _numbers(rows, floor) if floor else []
+    return Entry(
+        statistics.fmean(numbers) if numbers else None,
+        statistics.stdev(numbers) if len(numbers) > 1 else None,
+        statistics.fmean(floors) if floors else None,
+    )
+
+
+def _numbers(rows: Sequence[Row], name: str) -> list[float]:
+    found = (value(row, name) for row in rows)
+    return [float(number) for number in found if number is not None]
+
+
+def _values(rows: Sequence[Row], name: str) -> list[Any]:
+    """The values of a field, each once, as they come."""
+    return list(dict.fromkeys(value(row, name) for row in rows))

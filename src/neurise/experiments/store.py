@@ -1,0 +1,134 @@
+"""The results: a file of lines, one a finished cell, that is only ever added to.
+
+A line is on the disk before the next cell is counted, so that a crash loses at most what was being computed; a line that
+was cut short by one is kept, skipped and reported.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FORMAT = 1
+"""Raised whenever lines of an older version can no longer be read as they stand."""
+
+NEEDED = ("status", "experiment", "scale", "key", "unit", "parameters", "seed", "metrics", "times", "code")
+
+Row = dict[str, Any]
+
+
+class Contents(NamedTuple):
+    """What a file holds: the last row of every cell, and the numbers of lines that cannot be read."""
+
+    rows: list[Row]
+    damaged: list[int]
+
+
+def read(path: str | Path) -> Contents:
+    """Read all rows. Of several of one cell, made by the same code, the last counts, and a finished one above a failed one.
+
+    Lines that are damaged are skipped, and named in the answer. A line of another format is refused.
+    """
+    place = Path(path)
+    if not place.is_file():
+        raise FileNotFoundError(
+            f"there is no results file {place}; `neurise experiment run NAME --results {place}` makes one"
+        )
+    found: dict[tuple[str, ...], Row] = {}
+    damaged, whole = list[int](), 0
+    with place.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            row = _parsed(line, f"{place}, line {number}")
+            if row is None:
+                damaged += [number] if line.strip() else []
+                continue
+            whole += 1
+            identity = (row["key"], row["unit"], row["code"]["digest"])
+            if row["status"] == "done" or identity not in found or found[identity]["status"] != "done":
+                found.pop(identity, None)
+                found[identity] = row
+    if damaged and not whole:
+        raise ValueError(f"{place} is no results file of neurise: none of its lines is a result")
+    return Contents(list(found.values()), damaged)
+
+
+def append(path: str | Path, rows: Sequence[Row]) -> None:
+    """Add rows as one write, and wait until they are on the disk. Other processes that add to the file wait meanwhile."""
+    import fcntl
+
+    place = Path(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    lines = "".join(json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
+    with place.open("ab+", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        end = file.seek(0, os.SEEK_END)
+        if end:
+            file.seek(end - 1)
+            if file.read(1) != b"\n":  # a crash cut a line short: it stays as it is, and nothing is joined to it
+                lines = b"\n" + lines
+        written = file.write(lines)
+        if written != len(lines):
+            raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
+        os.fsync(file.fileno())
+
+
+def value(row: Mapping[str, Any], name: str) -> Any:
+    """Look a name up among the metrics, the times, the parameters and the row itself; None where it is nowhere."""
+    for part in (row["metrics"], row["times"], row["parameters"], row):
+        if name in part:
+            return part[name]
+    return None
+
+
+def pack(array: np.ndarray) -> dict[str, Any]:
+    """Write an array of zeros and ones as text."""
+    import numpy as np
+
+    bits = np.asarray(array)
+    if not np.isin(bits, (0, 1)).all():
+        raise ValueError("only arrays of zeros and ones are packed")
+    return {"shape": list(bits.shape), "bits": base64.b64encode(np.packbits(bits.astype(np.uint8)).tobytes()).decode()}
+
+
+def unpack(packed: Mapping[str, Any]) -> np.ndarray:
+    """Undo :func:`pack`."""
+    import numpy as np
+
+    shape = tuple(packed["shape"])
+    raw = np.frombuffer(base64.b64decode(packed["bits"]), dtype=np.uint8)
+    return np.unpackbits(raw, count=math.prod(shape)).reshape(shape)
+
+
+def _parsed(line: bytes, place: str) -> Row | None:
+    """Read one line; None for one that is damaged."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(row, dict) or "format" not in row:
+        return None
+    if row["format"] != FORMAT:
+        raise ValueError(
+            f"{place} has format {row['format']!r}, and this version of neurise reads format {FORMAT}; give another file, "
+            "or use the version that wrote it"
+        )
+    return row if all(name in row for name in NEEDED) else None
+
+
+def _plain(value: Any) -> Any:
+    """Give JSON's types: what is infinite or not a number becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value

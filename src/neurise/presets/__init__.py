@@ -1,0 +1,87 @@
+"""Configurations: a model and its parameters in a JSON file, written by a search. The good ones are shipped here.
+
+A file ``ising.json`` of this folder is the preset ``ising``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from neurise import discovery
+from neurise._version import __version__
+from neurise.persistence import write_atomically
+
+FORMAT = 1
+"""Raised whenever a file of an older version can no longer be read as it stands."""
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A kind of model, its parameters, and how well it did in the search that found them."""
+
+    model: str
+    params: Mapping[str, Any]
+    score: float | None = None  # nats a row of the validation rows; lower is better
+    study: Mapping[str, Any] = field(default_factory=dict)  # what was searched, on which data, how, at what budget
+    neurise: str = __version__
+    name: str = ""  # of the preset, or of the file
+
+    def write(self, path: Path) -> None:
+        """Write the file that ``neurise train --config`` takes."""
+        fields = {"format": FORMAT, **asdict(self)}
+        del fields["name"]
+        text = json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
+        write_atomically(path, lambda place: _write_text(place, text))
+
+
+def names() -> list[str]:
+    """List the presets, by looking at file names alone."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def load(name: str | Path) -> Configuration:
+    """Read a preset by its name, or a configuration from its file; near names are suggested for an unknown one."""
+    path = Path(name)
+    if path.is_file():
+        return read(path)
+    if str(name) in names():
+        return read(FOLDER / f"{name}.json")
+    if path.suffix == ".json" or len(path.parts) > 1:
+        raise FileNotFoundError(f"there is no configuration file {path}")
+    close = difflib.get_close_matches(str(name), names(), n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"presets are: {', '.join(names())}"
+    raise ValueError(f"there is neither a file nor a preset {str(name)!r}; {hint}")
+
+
+def read(path: Path) -> Configuration:
+    """Read a configuration, after checking that this version can use it."""
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged, or no configuration: it is not JSON ({error})") from error
+    known = set(Configuration.__dataclass_fields__) - {"name"}
+    if not isinstance(fields, dict) or not {"format", "model", "params"} <= fields.keys():
+        raise ValueError(
+            f"{path} is no configuration: it must have format, model and params, as neurise tune writes them"
+        )
+    if fields.pop("format") != FORMAT:
+        raise ValueError(f"{path} has another format than this version of neurise reads, which is {FORMAT}")
+    if unknown := sorted(fields.keys() - known):
+        raise ValueError(f"{path} has the unknown entry {unknown[0]!r}; a configuration has {', '.join(sorted(known))}")
+    if not isinstance(fields["params"], dict):
+        raise ValueError(f"{path}: params must map names to values, got {fields['params']!r}")
+    parameters = discovery.find("neurise.models", fields["model"]).parameters()
+    if strange := sorted(fields["params"].keys() - parameters.keys()):
+        raise ValueError(f"{path}: the model {fields['model']} has no parameter {strange[0]!r}")
+    return Configuration(**fields, name=path.stem)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

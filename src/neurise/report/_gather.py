@@ -1,0 +1,143 @@
+"""From results files to sections: one for each experiment and scale, with what is missing and what made it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from neurise import experiments
+from neurise.experiments import Experiment, grid, store
+
+READING_ORDER = ("ising_curves", "mnist", "dwave", "potts", "ghz", "noise_levels", "local_global", "theory")
+"""The paper's; what is not named here comes last."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """The rows of one experiment at one scale."""
+
+    experiment: Experiment
+    scale: str
+    done: list[store.Row]
+    failed: list[store.Row]
+    files: tuple[str, ...]
+
+    @property
+    def anchor(self) -> str:
+        """Where the page has it."""
+        return f"{self.experiment.name}-{self.scale}"
+
+    @cached_property
+    def cells(self) -> tuple[int, int]:
+        """How many cells of the scale are done, and how many it has, with the methods and the seed that were asked for."""
+        rows = [*self.done, *self.failed]
+        planned = {
+            cell.key
+            for unit in grid.plan(
+                self.experiment, self.scale, methods=self.methods or (), seed=min(row["seed"] for row in rows)
+            )
+            for cell in unit.cells
+        }
+        return len(planned & {row["key"] for row in self.done}), len(planned)
+
+    @property
+    def methods(self) -> list[str] | None:
+        """The methods of the rows; None where the experiment has no choice of them, or all of its own were run."""
+        present = dict.fromkeys(row["parameters"].get("method") for row in [*self.done, *self.failed])
+        named = [name for name in present if name in self.experiment.methods or name in self.experiment.more_methods]
+        return None if not self.experiment.methods or set(named) == set(self.experiment.methods) else named
+
+    @property
+    def command(self) -> str:
+        """The command that makes these rows."""
+        words = ["neurise", "experiment", "run", self.experiment.name, "--scale", self.scale]
+        seed = min(row["seed"] for row in [*self.done, *self.failed])
+        words += ["--methods", ",".join(self.methods)] if self.methods else []
+        words += ["--seed", str(seed)] if seed else []
+        words += ["--device", "cuda"] if self._devices() == {"cuda"} else []
+        return shlex.join([*words, "--results", Path(self.files[0]).name])
+
+    def _devices(self) -> set[str]:
+        return {str(row.get("machine", {}).get("device", "")).partition(":")[0] for row in self.done}
+
+    @property
+    def versions(self) -> list[str]:
+        """Versions of the code and of what it ran on, with how many cells each computed."""
+        return _counted(
+            f"neurise {row['code'].get('neurise')} (code {row['code'].get('digest')}), Python "
+            f"{row.get('machine', {}).get('python')}, torch {row.get('machine', {}).get('torch')}"
+            for row in self.done
+        )
+
+    @property
+    def machines(self) -> list[str]:
+        """Machines, with how many cells each computed."""
+        facts = [row.get("machine", {}) for row in self.done]
+        return _counted(f"{f.get('device')} ({f.get('device_name')}), {f.get('platform')}" for f in facts)
+
+    @property
+    def days(self) -> str:
+        """When the rows were made."""
+        days = sorted(str(row["started"])[:10] for row in self.done if row.get("started"))
+        return "" if not days else days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everything that some results files hold."""
+
+    sections: list[Section]
+    damaged: dict[str, list[int]]  # lines that cannot be read, by file
+    unknown: dict[str, int]  # rows of experiments that this version does not have
+
+
+def gather(paths: Sequence[Path]) -> Gathered:
+    """Read results files; of several rows of one cell, also of different code or in different files, the last counts."""
+    latest: dict[str, tuple[store.Row, str]] = {}
+    damaged: dict[str, list[int]] = {}
+    for path in paths:
+        contents = store.read(path)
+        if contents.damaged:
+            damaged[str(path)] = contents.damaged
+        for row in contents.rows:
+            before = latest.get(row["key"])
+            if row["status"] == "done" or before is None or before[0]["status"] != "done":
+                latest[row["key"]] = (row, str(path))
+    if not latest:
+        raise ValueError(f"{', '.join(map(str, paths))}: there are no results; neurise experiment run makes some")
+    offered = experiments.names()
+    grouped: dict[tuple[str, str], list[tuple[store.Row, str]]] = {}
+    unknown: dict[str, int] = {}
+    for row, file in latest.values():
+        if row["experiment"] in offered:
+            grouped.setdefault((row["experiment"], row["scale"]), []).append((row, file))
+        else:
+            unknown[row["experiment"]] = unknown.get(row["experiment"], 0) + 1
+    if not grouped:
+        raise ValueError(f"no experiment of this version made these results: they are of {', '.join(unknown)}")
+    return Gathered([_section(*name, grouped[name]) for name in sorted(grouped, key=_place)], damaged, unknown)
+
+
+def _section(name: str, scale: str, rows: list[tuple[store.Row, str]]) -> Section:
+    files = tuple(dict.fromkeys(path for _, path in rows))
+    parts: dict[bool, list[store.Row]] = {True: [], False: []}
+    for row, _ in rows:
+        parts[row["status"] == "done"].append(row)
+    return Section(experiments.find(name), scale, parts[True], parts[False], files)
+
+
+def _place(name: tuple[str, str]) -> tuple[Any, ...]:
+    known = READING_ORDER.index(name[0]) if name[0] in READING_ORDER else len(READING_ORDER)
+    scale = experiments.SCALES.index(name[1]) if name[1] in experiments.SCALES else -1
+    return known, name[0], -scale
+
+
+def _counted(texts: Any) -> list[str]:
+    counts: dict[str, int] = {}
+    for text in texts:
+        counts[text] = counts.get(text, 0) + 1
+    return [f"{text}: {count} cells" if len(counts) > 1 else text for text, count in counts.items()]

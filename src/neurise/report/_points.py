@@ -1,0 +1,93 @@
+"""The points of a figure: means and spreads of rows, series by series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neurise.experiments import Experiment, Field, Figure, store
+from neurise.experiments._summary import entry, matches
+
+
+@dataclass(frozen=True)
+class Point:
+    """A mean over cells, and their standard deviation: None of a single cell."""
+
+    x: Any
+    mean: float
+    spread: float | None
+    cells: int
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, and how it is called; a floor is what no method is expected to go below."""
+
+    label: str
+    points: list[Point]
+    floor: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines that share a pair of axes."""
+
+    label: str
+    series: list[Series]
+
+
+def panels(experiment: Experiment, figure: Figure, rows: Sequence[store.Row]) -> list[Panel]:
+    """Average rows into the lines that a figure declares; a panel without a single point is left out."""
+    own = [row for row in rows if matches(row, figure.where)]
+    found = []
+    for part in _values(own, figure.panel) if figure.panel else [None]:
+        here = [row for row in own if figure.panel is None or store.value(row, figure.panel) == part]
+        lines = []
+        for name in _values(here, figure.series) if figure.series else [None]:
+            line = [row for row in here if figure.series is None or store.value(row, figure.series) == name]
+            for field in figure.y:
+                lines.append(Series(_label(experiment, figure, name, field), _points(figure, field, line)))
+        lines += [Series(floor.label, _points(figure, floor, here), True) for floor in figure.floors]
+        lines = [line for line in lines if line.points]
+        if any(not line.floor for line in lines):
+            found.append(Panel("" if part is None else f"{figure.panel}: {experiment.label(part)}", lines))
+    return found
+
+
+def csv_rows(figure: Figure, drawn: Sequence[Panel]) -> list[list[Any]]:
+    """Give the points as a table, with its head."""
+    head = [*([figure.panel] if figure.panel else []), "series", figure.x.name, "mean", "standard_deviation", "cells"]
+    lines: list[list[Any]] = [head]
+    for panel in drawn:
+        for line in panel.series:
+            for point in line.points:
+                place = [panel.label] if figure.panel else []
+                lines.append([*place, line.label, point.x, point.mean, point.spread, point.cells])
+    return lines
+
+
+def _points(figure: Figure, field: Field, rows: Sequence[store.Row]) -> list[Point]:
+    points = []
+    for x in _values(rows, figure.x.name):
+        here = [row for row in rows if store.value(row, figure.x.name) == x]
+        mean, spread, _ = entry(here, field.name)
+        if x is not None and mean is not None:
+            cells = sum(store.value(row, field.name) is not None for row in here)
+            points.append(Point(x, mean, spread, cells))
+    numbers = all(isinstance(point.x, int | float) for point in points)
+    return sorted(points, key=lambda point: point.x) if numbers else points
+
+
+def _label(experiment: Experiment, figure: Figure, name: Any, field: Field) -> str:
+    if figure.series is None:
+        return field.label
+    label = experiment.label(name)
+    if label == str(name) and isinstance(name, float | int):
+        label = f"{figure.series.replace('_', ' ')} {name:g}"
+    return label if len(figure.y) == 1 else f"{label}, {field.label}"
+
+
+def _values(rows: Sequence[store.Row], name: str) -> list[Any]:
+    values = list(dict.fromkeys(store.value(row, name) for row in rows))
+    return sorted(values) if all(isinstance(value, int | float) for value in values) else values

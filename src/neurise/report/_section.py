@@ -1,0 +1,117 @@
+"""One experiment on the page: what it is, its figures, its tables, its samples, and how all of it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from neurise.experiments import Figure
+from neurise.report._downloads import csv_link, svg_link
+from neurise.report._gather import Section
+from neurise.report._pictures import grids
+from neurise.report._plot import hidden, plot
+from neurise.report._points import Panel, csv_rows, panels
+from neurise.report._table import tables
+
+MOST_FAILURES = 20
+"""So many failed cells are listed one by one."""
+
+
+def write_section(section: Section) -> str:
+    """Write an experiment at one scale."""
+    experiment, anchor = section.experiment, section.anchor
+    figures = [_figure(section, figure) for figure in experiment.figures]
+    written = [tables(experiment, table, section.done, anchor) for table in experiment.tables]
+    samples = [grids(experiment, grid, section.done, anchor) for grid in experiment.grids]
+    notes = "".join(f"<li>{escape(note)}</li>" for note in experiment.notes)
+    parts = [
+        f'<h2 id="{anchor}-title">{escape(experiment.title)}</h2>',
+        f'<p class="about">{escape(experiment.reproduces)}. Scale: {escape(section.scale)}.</p>',
+        _reduced(section),
+        f'<div class="figures">{"".join(figures)}</div>',
+        *written,
+        *samples,
+        f'<h3>Notes</h3><ul class="notes">{notes}</ul>' if notes else "",
+        _made(section),
+        _failures(section),
+    ]
+    return f'<section class="experiment" id="{anchor}" aria-labelledby="{anchor}-title">{"".join(parts)}</section>'
+
+
+def _figure(section: Section, figure: Figure) -> str:
+    drawn = panels(section.experiment, figure, section.done)
+    if not drawn:
+        return ""
+    name = f"{section.anchor}-{figure.name}"
+    shown, links = [], []
+    for number, panel in enumerate(drawn):
+        svg = plot(figure, panel)
+        label = f"<figcaption>{escape(panel.label)}</figcaption>" if panel.label else ""
+        shown.append(f'<figure class="panel">{svg}{label}</figure>')
+        ending = f"-{number + 1}" if len(drawn) > 1 else ""
+        links.append(svg_link(f"{name}{ending}", svg, figure.title, panel.label))
+    links.append(csv_link(name, csv_rows(figure, drawn), figure.title))
+    missing = sum(hidden(figure, panel) for panel in drawn)
+    words = [figure.caption] if figure.caption else []
+    words += ["Bars: one standard deviation over trials and instances."] if _has_bars(drawn) else []
+    words += [f"{missing} points that are not above zero have no place on a logarithmic axis."] if missing else []
+    kind = "figure many" if len(drawn) > 1 else "figure"
+    return (
+        f'<section class="{kind}" id="{name}"><h3>{escape(figure.title)}</h3><div class="panels">{"".join(shown)}</div>'
+        f'<p class="about">{escape(" ".join(words))}</p>'
+        f'<p class="downloads">Download: {", ".join(links)}</p></section>'
+    )
+
+
+def _has_bars(drawn: Sequence[Panel]) -> bool:
+    return any(point.spread for panel in drawn for line in panel.series for point in line.points)
+
+
+def _reduced(section: Section) -> str:
+    reduced = section.experiment.reduced(section.scale)
+    done, planned = section.cells
+    parts = []
+    if reduced:
+        parts.append(f'<p class="reduced">Reduced against the paper: {escape(reduced)}.</p>')
+    left_out = [name for name in section.experiment.methods if section.methods and name not in section.methods]
+    if left_out:
+        names = ", ".join(section.experiment.label(name) for name in left_out)
+        parts.append(f'<p class="missing">Not run here: {escape(names)}.</p>')
+    if done < planned:
+        failed = f"; {len(section.failed):,} failed" if section.failed else ""
+        parts.append(f'<p class="missing">Missing: {planned - done:,} of {planned:,} cells{failed}.</p>')
+    return "".join(parts)
+
+
+def _made(section: Section) -> str:
+    done, planned = section.cells
+    seconds = sum(float(row.get("seconds") or 0) for row in section.done)
+    facts = {
+        "command": f"<pre><code>{escape(section.command)}</code></pre>",
+        "cells": f"{done:,} of {planned:,}, {_duration(seconds)} of computing",
+        "versions": "<br>".join(map(escape, section.versions)),
+        "machines": "<br>".join(map(escape, section.machines)),
+        "made": escape(section.days),
+        "rows from": escape(", ".join(Path(file).name for file in section.files)),
+    }
+    shown = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts.items() if text)
+    return f'<h3>How it was made</h3><dl class="made">{shown}</dl>'
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _failures(section: Section) -> str:
+    if not section.failed:
+        return ""
+    lines = []
+    for row in section.failed[:MOST_FAILURES]:
+        given = ", ".join(f"{name}={value}" for name, value in row["parameters"].items())
+        lines.append(f"<li><code>{escape(str(row.get('error')))}</code><br>{escape(given)}, seed={row['seed']}</li>")
+    more = len(section.failed) - MOST_FAILURES
+    lines += [f"<li>and {more:,} more</li>"] if more > 0 else []
+    return f'<h3>Cells that failed</h3><ul class="failed">{"".join(lines)}</ul>'

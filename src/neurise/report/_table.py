@@ -1,0 +1,98 @@
+"""Tables: ours, with the paper's printed numbers beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from neurise.experiments import PUBLISHED, Experiment, Published, Table, store
+from neurise.experiments._samples import REAL
+from neurise.experiments._summary import Block, blocks
+from neurise.report._downloads import csv_link
+from neurise.report._numbers import as_printed, readable, with_spread
+
+
+def tables(experiment: Experiment, table: Table, rows: Sequence[store.Row], anchor: str) -> str:
+    """Write a declared table, one for each value that it is split by."""
+    published = PUBLISHED[table.published] if table.published else None
+    parts = [block for block in blocks(experiment, table, rows) if block.labels]
+    if not parts:
+        return ""
+    written = "".join(_table(experiment, table, block, published) for block in parts)
+    caption = f"<p>{escape(table.caption)}</p>" if table.caption else ""
+    source = f"<p>The paper's numbers: {escape(published.source)}. {escape(published.note)}</p>" if published else ""
+    link = csv_link(f"{anchor}-{table.name}", _csv(table, parts), table.title)
+    return (
+        f'<section class="table" id="{anchor}-{table.name}"><h3>{escape(table.title)}</h3>{written}{caption}{source}'
+        f'<p class="downloads">{link}</p></section>'
+    )
+
+
+def _table(experiment: Experiment, table: Table, block: Block, published: Published | None) -> str:
+    """Write one table. The best mean of a column is bold; the paper's own columns stand last."""
+    printed = {} if published is None else {experiment.label(name): values for name, values in published.rows.items()}
+    ours = "".join(f'<th scope="col">{escape(column.field.label)}</th>' for column in table.columns)
+    theirs = "".join(f'<th scope="col" class="paper">{escape(name)}</th>' for name in (published or _Nothing).columns)
+    groups = ""
+    if published is not None:
+        groups = (
+            f'<tr><td></td><th scope="colgroup" colspan="{len(table.columns) + 1}">here</th>'
+            f'<th scope="colgroup" class="paper" colspan="{len(published.columns)}">the paper</th></tr>'
+        )
+    caption = "" if block.title == table.title else f"<caption>{escape(block.title)}</caption>"
+    best = [
+        _best(block, number, column.lower_is_better, experiment.label(REAL))
+        for number, column in enumerate(table.columns)
+    ]
+    lines = []
+    for place, label in enumerate(block.labels):
+        cells = "".join(
+            _cell(entry.mean, entry.spread, entry.floor, strong=place == best[number])
+            for number, entry in enumerate(block.entries[place])
+        )
+        lines.append(_line(label, cells, block.counts[place], printed.get(label), published))
+    for label in (label for label in printed if label not in block.labels):  # a method that was not run here
+        lines.append(_line(label, "<td>–</td>" * len(table.columns), 0, printed[label], published))
+    return (
+        f'<div class="wide" role="region" tabindex="0" aria-label="{escape(block.title)}"><table>'
+        f"{caption}<thead>{groups}<tr>"
+        f'<th scope="col">{escape(table.rows)}</th>{ours}<th scope="col">cells</th>{theirs}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+class _Nothing:
+    columns: tuple[str, ...] = ()
+
+
+def _line(label: str, cells: str, count: int, printed: Any, published: Published | None) -> str:
+    missing = () if published is None else (None,) * len(published.columns)
+    theirs = "".join(f'<td class="paper">{as_printed(number)}</td>' for number in printed or missing)
+    return f'<tr><th scope="row">{escape(label)}</th>{cells}<td>{count}</td>{theirs}</tr>'
+
+
+def _cell(mean: float | None, spread: float | None, floor: float | None, *, strong: bool) -> str:
+    text = with_spread(mean, spread)
+    shown = f"<strong>{text}</strong>" if strong else text
+    below = "" if floor is None else f'<br><span class="floor">floor {readable(floor)}</span>'
+    return f"<td>{shown}{below}</td>"
+
+
+def _best(block: Block, column: int, lower: bool | None, real: str) -> int | None:
+    """Return the row with the best mean; real data do not compete, nor do sizes, nor one row alone."""
+    means = [(entries[column].mean, place) for place, entries in enumerate(block.entries)]
+    known = [(mean, place) for mean, place in means if mean is not None and block.labels[place] != real]
+    if lower is None or len(known) < 2 or all(label.isdecimal() for label in block.labels):
+        return None
+    return (min(known) if lower else max(known))[1]
+
+
+def _csv(table: Table, parts: Sequence[Block]) -> list[list[Any]]:
+    names = [f"{column.field.name}_{what}" for column in table.columns for what in ("mean", "sd", "floor")]
+    lines: list[list[Any]] = [["table", table.rows, "cells", *names]]
+    for block in parts:
+        for place, label in enumerate(block.labels):
+            numbers = [number for entry in block.entries[place] for number in entry]
+            lines.append([block.title, label, block.counts[place], *numbers])
+    return lines

@@ -1,0 +1,78 @@
+"""The page: everything in one file, without a single outside request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from neurise._version import __version__
+from neurise.persistence import write_atomically
+from neurise.report._gather import Gathered, Section, gather
+from neurise.report._section import write_section
+from neurise.report._style import STYLE
+
+TITLE = "neurise: every figure and table"
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+"""Forbids the page to ask anybody for anything, whatever is in it."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page, and what it holds."""
+
+    html: str
+    gathered: Gathered
+
+    def write(self, path: Path) -> None:
+        """Write the file; a page that is there is whole until the new one is."""
+
+        def put(place: Path) -> None:
+            place.write_text(self.html, encoding="utf-8")
+
+        write_atomically(path, put)
+
+
+def build(paths: Sequence[str | Path], *, title: str = TITLE) -> Report:
+    """Make the page of some results files."""
+    gathered = gather([Path(path) for path in paths])
+    body = "".join(write_section(section) for section in gathered.sections)
+    html = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="generator" content="neurise {__version__}"><link rel="icon" href="data:,">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>"
+        f"<header><h1>{escape(title)}</h1>{_summary(gathered)}</header>{_contents(gathered.sections)}"
+        f"<main>{body}</main></body></html>\n"
+    )
+    return Report(html, gathered)
+
+
+def _summary(gathered: Gathered) -> str:
+    counted = [section.cells for section in gathered.sections]
+    done, planned = sum(pair[0] for pair in counted), sum(pair[1] for pair in counted)
+    failed = sum(len(section.failed) for section in gathered.sections)
+    words = f"{done:,} of {planned:,} cells are done" + (f", {failed:,} failed" if failed else "")
+    parts = [
+        f'<p class="about">{len(gathered.sections)} experiments; {words}. Points are means over trials and instances. '
+        "Dashed lines are floors: what a perfect model would score under the same conditions. The paper prints two tables "
+        "of numbers, which stand beside ours; its figures hold none.</p>"
+    ]
+    for path, lines in gathered.damaged.items():
+        listed = ", ".join(map(str, lines[:10]))
+        parts.append(f'<p class="missing">{escape(path)}: damaged lines were skipped ({listed}).</p>')
+    if gathered.unknown:
+        names = ", ".join(f"{name} ({count} rows)" for name, count in gathered.unknown.items())
+        parts.append(f'<p class="missing">Left out, because this version has no such experiment: {escape(names)}.</p>')
+    return "".join(parts)
+
+
+def _contents(sections: Sequence[Section]) -> str:
+    lines = "".join(
+        f'<li><a href="#{section.anchor}">{escape(section.experiment.title)}</a> <span class="about">'
+        f"{escape(section.scale)}</span></li>"
+        for section in sections
+    )
+    return f'<nav aria-label="Contents"><h2 id="contents">Contents</h2><ol>{lines}</ol></nav>'

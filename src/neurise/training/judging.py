@@ -1,0 +1,80 @@
+"""Judging the weights on examples held back, and keeping the good ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+from torch.func import functional_call
+
+from neurise.training.batches import Source
+from neurise.training.distributed import Team
+from neurise.training.objective import Objective
+from neurise.training.settings import Settings
+from neurise.training.state import TrainingState, Weights
+
+VALIDATION_EXAMPLES = 16384
+"""At most so many noised examples are scored in a validation."""
+
+
+def evaluate(
+    objective: Objective,
+    frozen: Any,
+    state: TrainingState,
+    loss: Tensor,
+    settings: Settings,
+    team: Team | None = None,
+) -> None:
+    """Record the loss, score the averaged weights on the frozen examples, and keep them if they are as good as the best.
+
+    As good: worse by no more than the standard error of the difference over the examples. The later of two that cannot be
+    told apart has learnt for longer, at a smaller step length. Examples of one row are not independent, which makes the
+    standard error too small where rows are few; then the rule is nearer to keeping the best. Of many models, each is
+    judged by itself, and one that has lost its patience is not judged any more.
+    """
+    record: dict[str, Any] = {"step": float(state.step), "seconds": state.seconds, "loss": loss.tolist()}
+    judged = state.stale < settings.patience
+    if state.models is not None:
+        record |= {"judged": judged.tolist(), "diverged": state.diverged.tolist()}
+    if frozen is not None:
+        scores = scores_of(objective, state.average, frozen, settings.batch_size, team)  # (n,), or (n, models)
+        score = scores.mean(0).cpu()
+        record["validation"] = score.tolist()
+        better = judged & (score < state.best_score)
+        state.stale = torch.where(better, 0, state.stale + judged)
+        state.best_score = torch.where(better, score, state.best_score)
+        best = state.best_scores if len(state.best_scores) else scores
+        state.best_scores = torch.where(better.to(scores.device), scores, best)
+        worse = scores - state.best_scores
+        as_good = (worse.mean(0) <= worse.std(0) / len(worse) ** 0.5).cpu()
+        state.keep(better | (judged & as_good))
+    state.history.append(record)
+
+
+def scores_of(objective: Objective, weights: Weights, frozen: Any, batch_size: int, team: Team | None = None) -> Tensor:
+    """Score weights on every example, in float64; of several processes each scores its share."""
+
+    def averaged(*inputs: Any) -> Tensor:
+        output: Tensor = functional_call(objective.network, weights, inputs)
+        return output
+
+    examples = len(next(part for part in frozen if part is not None))
+    own = slice(0, examples) if team is None else team.slice(examples)
+    with torch.no_grad():
+        parts = [
+            objective.scores(averaged, _slice(frozen, start, min(start + batch_size, own.stop)))
+            for start in range(own.start, own.stop, batch_size)
+        ]
+    scores = torch.cat(parts).double()
+    return scores if team is None else team.joined(scores, examples)
+
+
+def noised(objective: Objective, validation: Source, generator: Generator) -> Any:
+    """Noise validation rows once, so that every evaluation compares the same examples."""
+    examples = min(VALIDATION_EXAMPLES, max(1024, 32 * len(validation)))
+    return objective.draw(*validation.spread(examples, generator=generator), generator=generator)
+
+
+def _slice(drawn: Any, start: int, stop: int) -> tuple[Any, ...]:
+    return tuple(None if part is None else part[start:stop] for part in drawn)

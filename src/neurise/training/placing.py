@@ -1,0 +1,61 @@
+"""Where rows are kept while a network learns from them: as they are, packed, or in the host's memory."""
+
+from __future__ import annotations
+
+import torch
+
+from neurise.training import memory
+from neurise.training.batches import Rows, Source
+from neurise.training.many import ManyRows
+from neurise.training.packed import PackedRows, pack, packed_bytes
+from neurise.training.streamed import StreamedRows
+
+PACK_ABOVE = 2**24
+"""Tokens that take more bytes than this are packed on a GPU. To unpack a minibatch costs two small kernels."""
+
+
+def place(
+    rows: Rows, states: int, device: torch.device, *, batch_size: int, seed: int, room: int | None = None
+) -> Source:
+    """Put rows where a network on a device can learn from them; ``room`` is how many bytes they may take there.
+
+    Small ones as they are; large ones packed; and those that do not fit even so stay packed in the host's memory, from
+    where minibatches are streamed. On the CPU rows are in the host's memory anyhow. The first two give the same draws.
+    """
+    as_they_are, sites = rows.num_bytes, rows.x.shape[-1]
+    if fits(as_they_are, room) and (device.type == "cpu" or as_they_are <= PACK_ABOVE):
+        return rows.to(device)
+    bytes_in_all = len(rows) * packed_bytes(sites, states)
+    bytes_in_all += sum(part.numel() * part.element_size() for part in (rows.y, rows.weights) if part is not None)
+    packed = Rows(pack(rows.x, states), rows.y, rows.weights)
+    if fits(bytes_in_all, room):
+        return PackedRows(packed.to(device), sites, states)
+    return PackedRows(StreamedRows(packed, batch_size, seed, device), sites, states)
+
+
+def place_many(parts: list[Rows], states: int, device: torch.device) -> Source:
+    """Put the rows of many models on a device, packed where they are large."""
+    rows = ManyRows.of(parts)
+    if device.type == "cpu" or rows.num_bytes <= PACK_ABOVE:
+        return rows.to(device)
+    packed = [Rows(pack(part.x, states), part.y, part.weights) for part in parts]
+    return PackedRows(ManyRows.of(packed).to(device), parts[0].x.shape[-1], states)
+
+
+def room_for_rows(device: torch.device, others: int) -> int | None:
+    """How many bytes rows may take on a device where ``others`` are needed besides; None where that is not known.
+
+    A fifth of the memory is left alone: estimates are no more than that. On the CPU the rows are in memory already.
+    """
+    available = None if device.type == "cpu" else memory.available_bytes(device)
+    return None if available is None else max(0, int(0.8 * available) - others)
+
+
+def is_streamed(source: Source) -> bool:
+    """Whether rows stay in the host's memory."""
+    return isinstance(source, PackedRows) and isinstance(source.packed, StreamedRows)
+
+
+def fits(size: int, room: int | None) -> bool:
+    """Whether there is room."""
+    return room is None or size <= room

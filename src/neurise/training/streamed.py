@@ -1,0 +1,113 @@
+"""Rows that are too many for the device: they stay in the host's memory, and come over a chunk ahead."""
+
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from neurise.training.batches import Rows
+
+CHUNK_BYTES = 2**26
+"""About so many bytes are brought over at once."""
+CHUNK_STEPS = 256
+"""At most so many minibatches are brought over at once."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The rows of some steps, on the device, and what tells that they have arrived."""
+
+    x: Tensor
+    y: Tensor | None
+    arrived: torch.cuda.Event | None
+
+
+class StreamedRows:
+    """Minibatches of rows in the host's memory, drawn there and copied to the device while earlier steps compute.
+
+    The rows of a step follow from the seed and the number of the step alone, so that a run that was stopped goes on with the
+    same ones. They are others than those that rows on the device would give. ``advance`` is called before each step: what a
+    captured step reads stays at the same place in the device's memory.
+    """
+
+    def __init__(self, rows: Rows, batch_size: int, seed: int, device: torch.device) -> None:
+        self.rows, self.batch_size, self.seed, self.place = rows, batch_size, seed, device
+        self.steps = max(1, min(CHUNK_STEPS, CHUNK_BYTES // (batch_size * rows.x.shape[-1])))  # of a chunk
+        on_gpu = device.type == "cuda"
+        self._copies = torch.cuda.Stream(device) if on_gpu else None  # type: ignore[no-untyped-call]
+        self._worker = ThreadPoolExecutor(1, "rows")
+        self._next: tuple[int, Future[Chunk]] | None = None
+        self._number: int | None = None  # of the chunk that is here
+        self._x = torch.zeros(self.steps * batch_size, rows.x.shape[-1], dtype=torch.uint8, device=device)
+        self._y = None if rows.y is None else torch.zeros(len(self._x), dtype=rows.y.dtype, device=device)
+        self._first = torch.zeros((), dtype=torch.int64, device=device)  # of this step's rows in the chunk
+        self._every = torch.arange(batch_size, device=device)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def device(self) -> torch.device:
+        """Where minibatches come out."""
+        return self.place
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the chunks take on the device: the one in use, and the next."""
+        return 2 * self._x.numel()
+
+    def advance(self, step: int) -> None:
+        """Make ready for a step; where its chunk is another, it takes the place of the last."""
+        number, within = divmod(step, self.steps)
+        if number != self._number:
+            if self._next is None or self._next[0] != number:
+                self._next = number, self._worker.submit(self._bring, number)
+            self._take(self._next[1].result())
+            self._number = number
+            self._next = number + 1, self._worker.submit(self._bring, number + 1)
+        self._first.fill_(within * self.batch_size)
+
+    def draw(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
+        """Return the rows of this step; they do not use the generator."""
+        if n != self.batch_size:
+            raise ValueError(f"rows are streamed in batches of {self.batch_size}, not {n}")
+        index = self._first + self._every
+        return self._x[index], None if self._y is None else self._y[index]
+
+    def spread(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
+        """Repeat the rows to make n of them, as rows on the device do."""
+        order = torch.randperm(n, generator=generator, device=self.place).cpu()
+        x, y = self.rows.at((order.double() + 0.5) / n)
+        return x.to(self.place), None if y is None else y.to(self.place)
+
+    def _take(self, chunk: Chunk) -> None:
+        if chunk.arrived is not None:
+            torch.cuda.current_stream(self.place).wait_event(chunk.arrived)
+        self._x.copy_(chunk.x)
+        if self._y is not None and chunk.y is not None:
+            self._y.copy_(chunk.y)
+        if chunk.arrived is not None:  # its memory may be used again only after these copies
+            for part in (chunk.x, chunk.y):
+                if part is not None:
+                    part.record_stream(torch.cuda.current_stream(self.place))
+
+    def _bring(self, number: int) -> Chunk:
+        source = torch.Generator().manual_seed(_seed_of(self.seed, number))
+        x, y = self.rows.draw(self.steps * self.batch_size, generator=source)
+        if self._copies is None:
+            return Chunk(x, y, None)
+        with torch.cuda.stream(self._copies):
+            there = [None if part is None else part.pin_memory().to(self.place, non_blocking=True) for part in (x, y)]
+            arrived = self._copies.record_event()
+        arrived.synchronize()  # in this thread: the pinned memory must outlive the copy
+        assert there[0] is not None
+        return Chunk(there[0], there[1], arrived)
+
+
+def _seed_of(seed: int, number: int) -> int:
+    """Give every chunk random numbers of its own."""
+    return int.from_bytes(hashlib.sha256(f"{seed} of chunk {number}".encode()).digest()[:7])

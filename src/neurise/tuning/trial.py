@@ -1,0 +1,111 @@
+"""One trial: parameters are chosen, a model is trained on the budget, and its validation score is what counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from neurise.models._search import Choice, Domain, Integer, LogUniform
+from neurise.models._trained import TrainedModel
+from neurise.models.base import Run
+from neurise.training.batches import Rows
+from neurise.training.loop import TrainingDiverged
+from neurise.tuning.task import Task
+
+if TYPE_CHECKING:
+    import optuna
+    from optuna.distributions import BaseDistribution
+
+RUNGS = 5
+"""A trial is looked at so many times, the last time at its end: those that fall behind the others are given up."""
+RUNG_ROWS, RUNG_DRAWS = 64, 2
+"""What a look before the end costs: so many validation rows, so many draws of the bound."""
+
+INTERRUPTED = "interrupted"
+"""The attribute of a trial that was ended by Ctrl-C."""
+
+
+def run_trial(task: Task, trial: optuna.Trial) -> float:
+    """Train with the parameters that the trial suggests; return its score. Raises ``TrialPruned`` for a hopeless one."""
+    from optuna import TrialPruned
+
+    chosen = {name: _suggest(trial, name, domain) for name, domain in task.space.items()}
+    looked = 0
+
+    def look(model: TrainedModel, record: dict[str, float]) -> None:
+        nonlocal looked
+        over = model.settings(task.max_steps, task.max_seconds).progress(int(record["step"]), record["seconds"])
+        rung = int(over * RUNGS)
+        if rung <= looked or rung == RUNGS:
+            return
+        looked = rung
+        trial.report(task.score(model, RUNG_ROWS, RUNG_DRAWS), rung)
+        if trial.should_prune():
+            raise TrialPruned(f"behind the others at {rung}/{RUNGS} of the budget")
+
+    model = _watched(task.kind, look)(**task.fixed, **chosen)
+    try:
+        model.fit(
+            task.train.x,
+            task.train.y,
+            weights=task.train.weights,
+            validation=tuple(task.held),
+            seed=task.seed,
+            device=task.device,
+            max_steps=task.max_steps,
+            max_seconds=task.max_seconds,
+            verbose=False,
+        )
+    except TrainingDiverged as error:
+        raise TrialPruned(str(error)) from None
+    if model.stopped_ == "interrupted":
+        trial.set_user_attr(INTERRUPTED, True)
+        raise KeyboardInterrupt
+    if model.history_:
+        trial.set_user_attr("steps", int(model.history_[-1]["step"]))
+        trial.set_user_attr("seconds", round(model.history_[-1]["seconds"], 3))
+    trial.set_user_attr("parameters", model.num_parameters_)
+    return task.score(model)
+
+
+def distribution(domain: Domain) -> BaseDistribution:
+    """Say in Optuna's words where a parameter may lie."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if isinstance(domain, Choice):
+        return CategoricalDistribution(domain.values)
+    if isinstance(domain, Integer):
+        return IntDistribution(domain.low, domain.high)
+    return FloatDistribution(domain.low, domain.high, log=isinstance(domain, LogUniform))
+
+
+def _suggest(trial: optuna.Trial, name: str, domain: Domain) -> Any:
+    if isinstance(domain, Choice):
+        return trial.suggest_categorical(name, domain.values)
+    if isinstance(domain, Integer):
+        return trial.suggest_int(name, domain.low, domain.high)
+    return trial.suggest_float(name, domain.low, domain.high, log=isinstance(domain, LogUniform))
+
+
+class _Watched(list[dict[str, float]]):
+    """A history that tells of each record as the training loop adds it."""
+
+    def __init__(self, told: Callable[[dict[str, float]], None]) -> None:
+        super().__init__()
+        self.told = told
+
+    def append(self, record: dict[str, float]) -> None:
+        super().append(record)
+        self.told(record)
+
+
+def _watched(kind: type[TrainedModel], look: Callable[[Any, dict[str, float]], None]) -> type[TrainedModel]:
+    """Derive a model that is looked at after each evaluation of its training."""
+
+    class Watched(kind):  # type: ignore[misc, valid-type]
+        def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
+            self.history_ = _Watched(lambda record: look(self, record))
+            super()._learn(rows, held, run)
+
+    Watched.__name__ = kind.__name__
+    return Watched

@@ -1,0 +1,58 @@
+"""What the figures mean; how large they are is never tested."""
+
+import itertools
+
+import pytest
+import torch
+
+from neurise.bench import speed
+from neurise.bench.clock import slope, timed
+from neurise.bench.speed import Bench, Case
+
+
+def test_a_power_law_has_its_exponent() -> None:
+    assert slope([10, 100, 1000], [3 * size**1.5 for size in (10, 100, 1000)]) == pytest.approx(1.5)
+
+
+def test_the_best_run_counts_and_the_first_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter([0.0, 0.0, 2.0, 2.0, 3.0, 3.0, 7.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(ticks))
+    runs = itertools.count()
+    assert timed(lambda: next(runs), torch.device("cpu"), patience=10).seconds == 1.0
+    assert next(runs) == 4  # one that is not counted, and three
+
+
+def test_a_row_needs_as_many_operations_as_its_products_have() -> None:
+    case = Case(sites=5, states=3, width=4, depth=3, keep_prob=0.3, cycles=2)
+    products = 1 * 4 + 4 * 4 + 4 * 4 + 4 * 3  # a column, two layers, the head: multiplications of a step
+    assert case.flops == 5 * 2 * 2 * products
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setattr(speed, "peak_flops", lambda device: 1e9)
+    small = Bench(torch.device("cpu"), quick=True)
+    small.rows = 2
+    return small
+
+
+@pytest.mark.parametrize("section", [name for name in speed.SECTIONS if name != "training"])
+def test_sections_give_figures_under_their_name(bench: Bench, section: str) -> None:
+    figures = list(bench.run(section))
+    assert {figure.section for figure in figures} == {section}
+    assert len({figure.name for figure in figures}) == len(figures)
+    rates = [figure for figure in figures if figure.unit == "rows/s"]
+    assert all(figure.value > 0 and figure.share is not None and figure.share > 0 for figure in rates)
+    if section in ("sampling", "forms"):
+        assert all(figure.ratio is not None and figure.ratio > 0 for figure in figures)
+    else:
+        assert "exponent" in figures[-1].name
+
+
+def test_training_is_timed(bench: Bench) -> None:
+    assert [figure.unit for figure in bench.run("training")] == ["examples/s", "examples/s"]
+
+
+def test_an_unknown_section_is_refused(bench: Bench) -> None:
+    with pytest.raises(ValueError, match=r"section must be one of 'sampling'.*got 'speed'"):
+        next(bench.run("speed"))

@@ -1,0 +1,24 @@
+"""Work for the tests of executors; worker processes import it by name."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import torch
+
+
+def facts(pause: float = 0.0) -> tuple[int, str | None, int]:
+    """Tell about the process, after a while: how many threads, which GPU, which number."""
+    time.sleep(pause)
+    return torch.get_num_threads(), os.environ.get("CUDA_VISIBLE_DEVICES"), os.getpid()
+
+
+def meet(folder: Path, number: int) -> tuple[int, str | None, int]:
+    """Wait until so many processes are at work here, so that each has one piece; then tell about this one."""
+    (folder / str(os.getpid())).touch()
+    deadline = time.monotonic() + 120
+    while len(list(folder.iterdir())) < number and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return facts()

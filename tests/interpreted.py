@@ -1,0 +1,66 @@
+"""Run the fused kernel in Triton's interpreter, which must be chosen before Triton is imported: a process of its own."""
+
+import os
+import sys
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import chains
+import torch
+
+from neurise.sampling import _plan, fused
+
+KINDS = chains.KINDS | {
+    "two tiles": {"width": 144, "depth": 2, "sites": 3},
+    "two tiles, soft, three states": {"width": 136, "depth": 3, "sites": 3, "states": 3, "keep_prob": 0.4},
+}
+SHARP = ("hard", "soft, seventeen states", "soft, constant sites", "residual", "depth 5", *list(KINDS)[-2:])
+"""Kinds whose probabilities are looked at one by one; the interpreter takes a third of a second for each."""
+SHORT = ("hard", "depth 5", "soft, labels", "two tiles")
+"""Kinds that are also run in bfloat16, with and without weights that stay on the chip."""
+ROWS = 256
+LAW = {"sites": 3, "states": 3, "keep_prob": 0.6, "cycles": 2}
+LAW_ROWS = 8192
+GAP = 1e-5
+
+
+def start(conditionals: chains.NetworkConditionals, n: int) -> torch.Tensor:
+    return conditionals.noise.start(n, generator=torch.Generator().manual_seed(0))
+
+
+def rows(kind: dict, n: int, *, block: int, precision: str = "float32") -> torch.Tensor:
+    conditionals = chains.make(**kind)
+    return fused.reverse(
+        conditionals,
+        start(conditionals, n),
+        chains.labels(conditionals, n),
+        generator=torch.Generator().manual_seed(1),
+        precision=precision,
+        launch=fused.Launch(rows=block),
+    )
+
+
+def close(kind: dict) -> torch.Tensor:
+    conditionals = chains.make(**kind)
+    x, y = start(conditionals, ROWS), chains.labels(conditionals, ROWS)
+    (plan,) = _plan.make(conditionals)
+    level, _ = chains.close_calls(conditionals, x, y, GAP)
+    state = x.T.contiguous()
+    fused.run_cycle(plan, fused.pack(plan, "float32"), 0, state, y, level, fused.Launch(rows=ROWS))
+    return state.T
+
+
+def main(path: str) -> None:
+    torch.set_num_threads(1)
+    found = {
+        "float32": {name: rows(kind, ROWS, block=ROWS) for name, kind in KINDS.items()},
+        "bfloat16": {name: rows(KINDS[name], ROWS, block=ROWS, precision="bfloat16") for name in SHORT},
+        "close": {name: close(KINDS[name]) for name in SHARP},
+        "ragged": rows(KINDS["hard"], 37, block=16),
+        "law": rows(LAW, LAW_ROWS, block=LAW_ROWS),
+    }
+    torch.save(found, path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,112 @@
+"""The incremental loop is the plain one: the same probabilities, the same rows from the same uniforms, the same law."""
+
+from functools import partial
+
+import chains
+import pytest
+import torch
+from chi_square import assert_drawn_from
+
+from neurise import exact
+from neurise.sampling import _plan, graphs, incremental
+from neurise.sampling.incremental import Walk
+
+KINDS = chains.KINDS | chains.PAIRWISE
+
+
+def walk_through(conditionals, *, precision: str = "float32", n: int = 200) -> float:
+    """Largest difference of a conditional probability from the plain one, over all steps of a chain."""
+    plan = _plan.make(conditionals, precision)[0]
+    noise, generator = conditionals.noise, torch.Generator().manual_seed(0)
+    x = noise.start(n, generator=generator).T.contiguous()
+    y, worst = chains.labels(conditionals, n), 0.0
+    for cycle in reversed(range(plan.cycles)):
+        walk = Walk(plan, plan.context[cycle], plan.known[cycle], x, y)
+        for u in reversed(range(noise.space.sites)):
+            found = walk.logits(u)
+            if plan.binary:
+                found = torch.cat([torch.zeros_like(found), found], dim=-1)
+            t = torch.tensor([cycle * noise.space.sites + u])
+            plain = conditionals.log_conditional(t, noise.site(t), walk.x.T.to(torch.uint8), y).exp()
+            worst = max(worst, float((found.softmax(-1) - plain).abs().max()))
+            walk.put(u, noise.space.uniform(n, generator=generator)[:, u].to(walk.x.dtype))
+        x.copy_(walk.x)
+    return worst
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@torch.no_grad()
+def test_probabilities_are_those_of_the_plain_loop(kind: dict) -> None:
+    assert walk_through(chains.make(**kind)) <= 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_same_uniforms_give_the_same_rows(kind: dict) -> None:
+    conditionals, n = chains.make(**kind), 500
+    x = conditionals.noise.start(n, generator=torch.Generator().manual_seed(0))
+    kept = x.clone()
+    drawn = incremental.reverse(
+        conditionals, x, chains.labels(conditionals, n), generator=torch.Generator().manual_seed(1)
+    )
+    chains.assert_same_rows(conditionals, drawn, x, seed=1)
+    assert torch.equal(x, kept)
+
+
+@pytest.mark.parametrize(
+    "kind", [{"states": 3, "sites": 4}, {"keep_prob": 0.6, "cycles": 2, "sites": 5}, {"skip": True}]
+)
+def test_rows_follow_the_exact_law(kind: dict) -> None:
+    conditionals, n = chains.make(**kind), 40_000
+    space = conditionals.noise.space
+    generator = torch.Generator().manual_seed(2)
+    drawn = incremental.reverse(conditionals, space.uniform(n, generator=generator), generator=generator)
+    assert_drawn_from(space.index(drawn).numpy(), exact.chain_law(conditionals).numpy())
+
+
+def test_blocks_of_rows_do_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    conditionals = chains.make(keep_prob=0.4, cycles=2, states=3, classes=3)
+    x, y = conditionals.noise.start(300, generator=torch.Generator().manual_seed(0)), torch.arange(300) % 3
+    whole = incremental.reverse(conditionals, x, y, generator=torch.Generator().manual_seed(1))
+    monkeypatch.setattr(incremental, "CACHE", 1)  # blocks of the least size
+    cut = incremental.reverse(conditionals, x, y, generator=torch.Generator().manual_seed(1))
+    # Products of other shapes may round otherwise; a step parts ways with a chance of about 1e-6.
+    assert (whole == cut).all(-1).double().mean() >= 0.99
+
+
+@pytest.mark.parametrize("kind", [{"states": 3}, {"keep_prob": 0.4, "cycles": 2, "constant": {1: 0}, "skip": True}])
+def test_a_committee_of_networks(kind: dict) -> None:
+    conditionals, n = chains.committee(3, **kind), 300
+    x = conditionals.noise.start(n, generator=torch.Generator().manual_seed(0))
+    for form in (incremental.reverse, partial(graphs.reverse, record=lambda work: work)):
+        drawn = form(conditionals, x, generator=torch.Generator().manual_seed(1))
+        chains.assert_same_rows(conditionals, drawn, x, seed=1)
+
+
+@torch.no_grad()
+def test_the_running_sum_does_not_drift() -> None:
+    """400 sites, four cycles: at the end of a cycle the sum is what it would be if it were made afresh."""
+    conditionals = chains.make(sites=400, keep_prob=0.4, width=8, depth=1)
+    (plan,) = _plan.make(conditionals)
+    x = conditionals.noise.start(50, generator=torch.Generator().manual_seed(0)).T.contiguous()
+    generator = torch.Generator().manual_seed(1)
+    walk = Walk(plan, plan.context[0], plan.known[0], x, None)
+    for u in reversed(range(400)):
+        walk.put(u, torch.randint(2, (50,), generator=generator).float())
+    afresh = Walk(plan, plan.context[0], plan.known[0], walk.x, None).sum
+    # 800 additions to sums of size 1: a random walk of roundings of 2^-24 comes to 2e-6; five times that is allowed.
+    assert (walk.sum - afresh).abs().max() <= 1e-5
+
+
+@pytest.mark.parametrize("depth", [2, 3, 5])
+@torch.no_grad()
+def test_short_numbers_move_probabilities_a_little(depth: int) -> None:
+    """A bfloat16 has 8 bits: each of the depth − 1 products moves a unit by about 2^-9 of its size, a logit by some of that."""
+    moved = walk_through(chains.make(depth=depth, width=64, sites=8), precision="bfloat16")
+    assert 1e-5 < moved <= 0.02
+
+
+def test_what_has_no_first_layer_has_no_plan() -> None:
+    with pytest.raises(ValueError, match="precision must be 'float32' or 'bfloat16', got 'half'"):
+        _plan.make(chains.make(), "half")
+    with pytest.raises(ValueError, match="ExactConditionals has no first layer"):
+        _plan.make(exact.ExactConditionals([0.25] * 4, chains.make(sites=2).noise))

@@ -1,0 +1,134 @@
+"""Executors: one thread each, wherever work runs, and nothing left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from fake_work import facts, meet
+
+from neurise import executors
+
+
+def fail() -> None:
+    raise ArithmeticError("as it must")
+
+
+def test_serial_work_is_done_when_it_is_handed_over() -> None:
+    torch.set_num_threads(2)
+    with executors.opened("serial") as pool:
+        assert pool.executor.submit(os.getpid).done()
+        assert pool.executor.submit(fail).exception().args == ("as it must",)  # type: ignore[union-attr]
+        executors.use_one_thread()
+        assert pool.executor.submit(torch.get_num_threads).result() == 1
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
+
+
+def test_each_process_has_one_thread_and_one_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(executors, "gpus", lambda device: ["card-0", "card-1"])
+    with executors.opened("process", workers=3) as pool:
+        found = [future.result() for future in [pool.executor.submit(meet, tmp_path, 3) for _ in range(3)]]
+    assert {threads for threads, _, _ in found} == {1}
+    assert len({process for _, _, process in found}) == 3  # all were busy at once
+    assert sorted(str(card) for _, card, _ in found) == ["card-0", "card-0", "card-1"]
+
+
+def test_there_is_one_process_for_each_gpu_unless_more_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "gpus", lambda device: ["card-0", "card-1", "card-2", "card-3", "card-4"])
+    with executors.opened("process") as pool:  # no process is started before there is work
+        assert pool.ahead() == 5
+
+
+@pytest.mark.parametrize(
+    ("visible", "count", "device", "found"),
+    [
+        (None, 3, None, ["0", "1", "2"]),
+        ("2, 5", 2, "cuda", ["2", "5"]),
+        (None, 0, None, []),
+        (None, 3, "cpu", []),
+        (None, 3, "cuda:1", []),
+    ],
+)
+def test_gpus_are_those_that_may_be_seen(
+    visible: str | None, count: int, device: str | None, found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert executors.gpus(device) == found
+
+
+def test_an_error_leaves_no_process_behind() -> None:
+    before = set(multiprocessing.active_children())
+
+    def interrupted() -> None:
+        with executors.opened("process", workers=1) as pool:
+            pool.executor.submit(facts, 0.0).result()
+            pool.executor.submit(facts, 3600.0)
+            time.sleep(0.2)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert set(multiprocessing.active_children()) <= before
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("serail", "unknown executor 'serail'; did you mean serial"),
+        ("threads", "there are: serial, process, dask://HOST:PORT and slurm"),
+        ("process:4", "unknown executor 'process:4'"),
+        ("dask", "'dask' is no address of a Dask scheduler; it is written dask://HOST:PORT"),
+        ("dask://here", "'dask://here' is no address"),
+        ("dask://here:many", "'dask://here:many' is no address"),
+        ("slurm:queue", "options of slurm are written"),
+        ("slurm:colour=red", "names queue, account"),
+    ],
+)
+def test_wrong_names_are_refused(spec: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message), executors.opened(spec):
+        pass
+
+
+def test_too_few_workers_are_refused() -> None:
+    with pytest.raises(ValueError, match="workers must be positive, got 0"), executors.opened("process", workers=0):
+        pass
+
+
+def test_addresses_are_those_of_dask() -> None:
+    assert executors.address("dask://head:8786") == "tcp://head:8786"
+    assert executors.address("dask://[::1]:8786") == "tcp://[::1]:8786"
+
+
+def test_a_scheduler_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(executors, "CONNECT_SECONDS", 0.5)
+    with socket.socket() as taken:  # bound and not listening: whoever connects is refused
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        expected = rf"no Dask scheduler answers at tcp://127.0.0.1:{port}: tried to connect for 0.5 s"
+        with pytest.raises(ConnectionError, match=expected), executors.opened(f"dask://127.0.0.1:{port}"):
+            pass
+
+
+def test_slurm_without_slurm_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("dask_jobqueue")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OSError, match="sbatch is not found"), executors.opened("slurm"):
+        pass
+
+
+def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"neurise\[cluster\]"), executors.opened("dask://here:1"):
+        pass
