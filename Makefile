@@ -55,7 +55,7 @@ format: .venv/.dev  ## Put the code in the house style
 	$(BIN)/ruff format .
 
 bench: .venv/.dev  ## How fast sampling and training are, against a naive reference (minutes)
-	$(BIN)/neurise bench --precision float32
+	$(BIN)/neurise bench
 
 clean:  ## Remove the environment and everything that was built
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

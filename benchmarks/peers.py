@@ -31,7 +31,6 @@ import numpy as np
 import torch
 
 import neurise
-from neurise import batching
 from neurise.comparison import count_parameters, match_width
 from neurise.laws import distance
 from neurise.models._trained import TrainedModel
@@ -245,8 +244,6 @@ def main() -> None:
         for name in methods(arguments.depth)
         if (not arguments.methods or _has(name, arguments.methods)) and not _has(name, arguments.skip)
     ]
-    if arguments.device.startswith("cuda"):
-        batching.MEMORY_BUDGET = 2**31  # larger pieces keep the device busy
     task, show = (large, show_large) if arguments.what == "large" else (small, show_small)
     results = []
     for name in names:

@@ -70,8 +70,9 @@ class NetworkConditionals:
 
     @property
     def bytes_per_row(self) -> int:
-        """Memory of a one-hot, as booleans and as floats, and of a few hidden layers."""
-        return 6 * self.noise.space.sites * self.noise.space.states + 16 * self.width
+        """Memory of a one-hot, as booleans and as floats, and of a few hidden layers of every network."""
+        networks = self.network.size if isinstance(self.network, Committee) else 1
+        return 6 * self.noise.space.sites * self.noise.space.states + 16 * self.width * networks
 
     @cached_property
     def steps_to_learn(self) -> Tensor:

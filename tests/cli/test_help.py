@@ -25,7 +25,22 @@ finally:
 """
 
 
-@pytest.mark.parametrize("words", [[], ["train"], ["sample"], ["evaluate"], ["demo"], ["theory"], ["structure"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["train"],
+        ["sample"],
+        ["evaluate"],
+        ["demo"],
+        ["theory"],
+        ["structure"],
+        ["bench"],
+        ["experiment", "run"],
+        ["tune"],
+        ["report"],
+    ],
+)
 def test_help_imports_nothing_heavy(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", PROBE, *words, "--help"], capture_output=True, text=True, check=True)
     assert "Usage" in done.stdout

@@ -59,7 +59,10 @@ def train(
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option(help="screening, weighted_screening(alpha) or cross_entropy.", rich_help_panel=MODEL_OPTIONS),
+        typer.Option(
+            help="screening, weighted_screening(alpha), tempered_screening(gamma) or cross_entropy.",
+            rich_help_panel=MODEL_OPTIONS,
+        ),
     ] = None,
     steps: Annotated[
         int | None, typer.Option(help="How long to train by default.", rich_help_panel=MODEL_OPTIONS)

@@ -37,7 +37,6 @@ class RoundRobinObjective(ABC):
     clean: float = field(default=0.0, kw_only=True)
     """Share of the examples that are not noised and ask for any site: they teach the conditionals of the data itself."""
 
-
     @property
     def network(self) -> nn.Module:
         """Return the network."""

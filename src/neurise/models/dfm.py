@@ -75,6 +75,7 @@ class DFM(JointModel):
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
         batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
             training loop's; warmup is a fraction of the run, patience a number of evaluations.
+        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
     """
 
     source: str = "mask"

@@ -55,11 +55,13 @@ class GGM(RoundRobinModel):
         reverse: "bayes" draws a site given its present token too, "heat_bath" (the original) from the conditional alone.
             Both reverse the chain exactly when the conditionals are exact.
         width, depth: size of the network; ``network`` is "site_mlp" (one for all steps) or "local_mlp" (one a step).
+        heads, residual, skip, members, clean, sweeps: the network's and the corrector's, as :class:`NeurISE` has them.
         order: the sites in the order in which they are noised.
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
         batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
             training loop's; warmup is a fraction of the run, patience a number of evaluations.
+        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
     """
 
     keep_prob: float = 0.5

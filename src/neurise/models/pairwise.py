@@ -34,7 +34,7 @@ class Pairwise(TrainedModel):
     that are free), and else by parallel tempering, which warns where it did not mix. Each class label has a law of its own.
 
     Args:
-        loss: "cross_entropy" (pseudo-likelihood), "screening" or "weighted_screening(alpha)".
+        loss: "cross_entropy" (pseudo-likelihood), "screening", "weighted_screening(alpha)" or "tempered_screening(gamma)".
         edges: the pairs of sites that may interact, (pairs, 2); None means all pairs.
         l1: penalty on the size of each coupling, for sparse ones: \|J\|, or the Frobenius norm of the table over p. It draws
             couplings towards zero, and a threshold must say which are zero.
@@ -45,6 +45,7 @@ class Pairwise(TrainedModel):
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
         batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
             training loop's; warmup is a fraction of the run, patience a number of evaluations.
+        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
     """
 
     search_space: ClassVar[SearchSpace] = {

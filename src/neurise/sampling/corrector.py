@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from neurise.batching import batches
+from neurise.batching import batches, budget_on
 from neurise.conditionals import Conditionals
 from neurise.sampling.categorical import draw, uniforms
 
@@ -39,7 +39,7 @@ def correct(
     if not sweeps:
         return x
     parts = []
-    for rows in batches(len(x), conditionals.bytes_per_row):
+    for rows in batches(len(x), conditionals.bytes_per_row, budget_on(conditionals.device)):
         part = x[rows].to(conditionals.device)
         for _ in range(sweeps):
             part = sweep(conditionals, part, None if y is None else y[rows], generator=generator)

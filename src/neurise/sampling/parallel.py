@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Generator, Tensor
 
-from neurise.batching import batches
+from neurise.batching import batches, budget_on
 from neurise.sampling.categorical import draw, uniforms
 from neurise.space import Space
 
@@ -55,7 +55,7 @@ class ParallelChain(Protocol):
 def sample(chain: ParallelChain, n: int, y: Tensor | None = None, *, generator: Generator) -> Tensor:
     """Draw n configurations, (n, sites) tokens, in batches that fit the memory budget."""
     parts = []
-    for rows in batches(n, chain.bytes_per_row):
+    for rows in batches(n, chain.bytes_per_row, budget_on(chain.device)):
         x = chain.start(rows.stop - rows.start, generator=generator)
         labels = None if y is None else y[rows]
         for step in reversed(range(chain.num_steps)):

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Generator, Tensor
 
-from neurise.batching import batches
+from neurise.batching import batches, budget_on
 from neurise.conditionals import Conditionals
 from neurise.sampling import _plan, fused, graphs, incremental
 from neurise.sampling.categorical import draw, uniforms
@@ -64,7 +64,7 @@ def sample(
     run = choose(conditionals, method, precision)
     pinned = conditionals.device.type == "cuda"  # copies to it need not wait for each other
     drawn = torch.empty(n, conditionals.noise.space.sites, dtype=torch.uint8, pin_memory=pinned)
-    for rows in batches(n, conditionals.bytes_per_row):
+    for rows in batches(n, conditionals.bytes_per_row, budget_on(conditionals.device)):
         noise = conditionals.noise.start(rows.stop - rows.start, generator=generator)
         labels = None if y is None else y[rows]
         drawn[rows].copy_(run(conditionals, noise, labels, generator=generator), non_blocking=pinned)

@@ -4,6 +4,7 @@ r"""The paper's theory as code, on spaces small enough to enumerate: nothing her
 - :mod:`neurise.theory.bounds`: the theorem and its corollary, term by term, and a sharper form of them.
 - :mod:`neurise.theory.starts`: empirical laws from which the reverse chain may start.
 - :mod:`neurise.theory.kernels`: several reverse kernels with the same marginals, and how local each is.
+- :mod:`neurise.theory.estimators`: how much error each loss makes of N rows.
 - :mod:`neurise.theory.learning`: all of it for models learnt from more and more rows.
 """
 

@@ -90,6 +90,7 @@ def train(
         progress.close()
         network.load_state_dict(state.usable())
         network.requires_grad_(False)
+        network.zero_grad()  # a model has no use for the last gradients
     if reason == "interrupted":
         place = f"; go on with resume=True from {path}" if path is not None and path.exists() else ""
         progress.say(f"interrupted after {state.step:,} steps; the model is usable as it is{place}")
