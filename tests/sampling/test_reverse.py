@@ -6,7 +6,7 @@ from fixtures import untrained
 from neurise import batching, exact
 from neurise.batching import batches
 from neurise.noise.round_robin import RoundRobin
-from neurise.sampling.reverse import choose, reverse, sample
+from neurise.sampling.reverse import WORTHWHILE, choose, reverse, sample
 from neurise.space import Space
 
 SPACE = Space(sites=3, states=4)
@@ -72,3 +72,19 @@ def test_what_has_no_fast_form_is_drawn_by_the_plain_loop() -> None:
             choose(plain, "incremental")
     with pytest.raises(ValueError, match=r"method must be one of .*, got 'quick'"):
         choose(untrained(SPACE, 0.0).conditionals, "quick")
+
+
+def test_for_few_draws_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    conditionals = untrained(SPACE, 0.0).conditionals
+    asked: list[str] = []
+
+    def serves(method: str, *_: object) -> bool:
+        asked.append(method)
+        return method == "incremental"
+
+    monkeypatch.setattr("neurise.sampling.reverse.serves", serves)
+    choose(conditionals, draws=WORTHWHILE - 1)
+    assert asked == ["incremental"]
+    asked.clear()
+    choose(conditionals, draws=WORTHWHILE)
+    assert asked == ["fused", "graphs", "incremental"]

@@ -50,9 +50,9 @@ class IsingCurves(LawExperiment):
         "laptop": Scale(
             2,
             {"rows": (100, 1000, 10_000), "instance": (0, 1)},
-            {"side": 5, "draws": 10_000, "steps": 600, "width": 128, "depth": 2, "batch_size": 512}
+            {"side": 5, "draws": 10_000, "steps": 1200, "width": 128, "depth": 2, "batch_size": 512}
             | {"timesteps": 64, "sampling_steps": 64, "exact": False},
-            "two instances and two trials, N up to 10⁴, 10⁴ samples, width 128, 600 steps of 512 examples",
+            "two instances and two trials, N up to 10⁴, 10⁴ samples, width 128, 1200 steps of 512 examples",
         ),
         "paper": Scale(
             10,

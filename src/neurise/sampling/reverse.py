@@ -18,6 +18,10 @@ METHODS = ("fused", "graphs", "incremental", "reference")
 """Forms of the reverse loop, the fastest first. All draw the same rows from the same random numbers, up to rounding."""
 
 
+WORTHWHILE = 2**21
+"""Draws from which on seconds of compiling are worth it. Below, the incremental form ends sooner."""
+
+
 class Reverse(Protocol):
     """A form of the reverse loop."""
 
@@ -61,7 +65,7 @@ def sample(
     The form of the loop is chosen by itself unless ``method`` names one. ``precision`` is that of the hidden layers:
     "bfloat16" is faster on a GPU, and moves probabilities by up to about 0.03.
     """
-    run = choose(conditionals, method, precision)
+    run = choose(conditionals, method, precision, draws=n * conditionals.noise.num_steps)
     pinned = conditionals.device.type == "cuda"  # copies to it need not wait for each other
     drawn = torch.empty(n, conditionals.noise.space.sites, dtype=torch.uint8, pin_memory=pinned)
     for rows in batches(n, conditionals.bytes_per_row, budget_on(conditionals.device)):
@@ -73,10 +77,16 @@ def sample(
     return drawn
 
 
-def choose(conditionals: Conditionals, method: str | None = None, precision: str = "float32") -> Reverse:
-    """Return the fastest form of the loop that serves these conditionals where they are, or the one that is named."""
+def choose(
+    conditionals: Conditionals, method: str | None = None, precision: str = "float32", *, draws: int = WORTHWHILE
+) -> Reverse:
+    """Return the fastest form of the loop that serves these conditionals where they are, or the one that is named.
+
+    ``draws`` is how many tokens are to be drawn in all: for few of them nothing is compiled or recorded.
+    """
     if method is None:
-        method = next(name for name in METHODS if serves(name, conditionals, precision))
+        offered = METHODS if draws >= WORTHWHILE else METHODS[METHODS.index("incremental") :]
+        method = next(name for name in offered if serves(name, conditionals, precision))
     elif method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     elif not serves(method, conditionals, precision):
