@@ -22,8 +22,8 @@ MUTATIONS = {
     "push: 1/q for 1/p": (NOISE, "(1 - self.keep_prob) / self.space.states", "(1 - self.keep_prob) / self.space.sites", "noise"),
     "site: t mod p for t mod q": (NOISE, "return t % self.space.sites", "return t % self.space.states", "noise"),
     "site: one step late": (NOISE, "return t % self.space.sites", "return (t + 1) % self.space.sites", "noise"),
-    "visits: one step late": (NOISE, "self.space.sites - 1 - sites)", "self.space.sites - sites)", "noise"),
-    "corrupt: ε is the probability to redraw": (NOISE, "torch.pow(self.keep_prob, self", "torch.pow(1 - self.keep_prob, self", "noise"),
+    "visits: one step late": (NOISE, "self.space.sites - 1 - self._sites(t))", "self.space.sites - self._sites(t))", "noise"),
+    "corrupt: ε is the probability to redraw": (NOISE, "torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle)", "torch.pow(1 - self.keep_prob, cycle + 1), torch.pow(1 - self.keep_prob, cycle)", "noise"),
     "kernel: ε is the probability to redraw": (NOISE, "torch.tensor(self.keep_prob,", "torch.tensor(1 - self.keep_prob,", "noise"),
     "reverse: the present token is ignored": (NOISE, "self.log_kernel(x_u, once)", "0 * self.log_kernel(x_u, once)", "noise"),
     "noised: ε is the probability to redraw": (EXACT, "keep = noise.keep_prob**visits", "keep = (1 - noise.keep_prob)**visits", "noise"),
@@ -50,6 +50,17 @@ MUTATIONS = {
     "sedd: Euler for analytic": ("models/_sedd_score.py", "self._jump(log_score + torch.log(torch.expm1(delta)), x)", "self._jump(log_score + torch.log(delta), x)", "models/test_sedd.py"),
     "memorize: weights ignored": ("models/memorize.py", "index_add_(0, place, weights)", "index_add_(0, place, torch.ones_like(weights))", "models/test_baselines.py"),
     "total variation: floor one count off": ("metrics/_binomial.py", "nu = torch.floor(n * often) + 1", "nu = torch.floor(n * often) + 2", "metrics/test_total_variation.py"),
+    "keep_probs: a turn too early": (NOISE, "self._sites(t) < u, torch.pow", "self._sites(t) <= u, torch.pow", "noise"),
+    "erased: one site too many": (NOISE, "return self._sites(t) < t[..., None]", "return self._sites(t) <= t[..., None]", "noise"),
+    "draw: levels do not add up": ("sampling/categorical.py", "below = below + prob", "below = prob", "sampling/test_categorical.py"),
+    "heads: one bias for all": ("networks/site_mlp.py", "_row(self.head_bias, u)", "self.head_bias[0]", "networks"),
+    "committee: product for mean": ("networks/_committee.py", "log_probs.mean(dim=-2)", "log_probs.sum(dim=-2)", "networks/test_committee.py"),
+    "corrector: swept by Bayes": (EXACT, "_push(conditionals, t, u, current, label, heat_bath=True)", "_push(conditionals, t, u, current, label)", "sampling/test_corrector.py"),
+    "corrector: the first site is left out": ("sampling/corrector.py", "reversed(range(first, sites))", "reversed(range(first + 1, sites))", "sampling/test_corrector.py"),
+    "clean examples: noised all the same": ("models/_round_robin_objective.py", "torch.where(clean, torch.zeros_like(t), t)", "torch.where(clean, t, t)", "sampling/test_corrector.py"),
+    "plan: pairwise terms of the site itself": ("sampling/_plan.py", "sites[:, None] < sites if grows", "sites[:, None] <= sites if grows", "sampling/test_incremental.py"),
+    "incremental: the old token stays": ("sampling/incremental.py", "total -= columns.index_select(0, old)", "total -= 0 * columns.index_select(0, old)", "sampling/test_incremental.py"),
+    "many: clipped together": ("training/clip.py", "_factor(norms.norm(dim=0), clip_norm)", "_factor(norms.norm().expand(norms.shape[1]), clip_norm)", "training/test_many.py"),
 }  # fmt: skip
 
 
