@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from real_data import real_file
 
-from neurise import experiments
+from neurise import experiments, presets
 from neurise.experiments import SCALES, Cell, Experiment, grid, store
 from neurise.experiments._laws import LawExperiment
+from neurise.experiments._methods import build
 from neurise.experiments._summary import blocks, entry
 from neurise.models.neurise import NeurISE
 
@@ -143,6 +144,20 @@ def test_methods_have_equally_many_parameters() -> None:
         assert abs(count_parameters(model, data.space) / target - 1) < 0.1
         assert model.batch_size == 64
     assert build({**given, "method": "d3pm_published"}, data).posterior == "published"
+
+
+def test_a_shipped_configuration_is_a_method() -> None:
+    found = presets.load("ising_4x4")
+    experiment = experiments.find("ising_curves")
+    (unit,) = grid.plan(experiment, "smoke", methods=["preset:ising_4x4"], only={"rows": ["100"]})
+    cell = unit.cells[0]
+    data = experiment.law(cell.parameters)  # type: ignore[attr-defined]
+    model = build(cell.parameters, data)
+    assert type(model).__name__ == "NeurISE"
+    wanted = {name: value for name, value in found.params.items() if name != "steps"}
+    assert {name: model.get_params()[name] for name in wanted} == wanted
+    assert experiment.label("preset:ising_4x4") == "preset ising_4x4"
+    assert experiment.run(cell, "cpu").metrics["tv"] is not None
 
 
 def test_published_tables_are_those_of_the_paper() -> None:

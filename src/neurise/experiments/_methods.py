@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from neurise import presets
+
 if TYPE_CHECKING:
     from neurise.dataset import Dataset
     from neurise.models.base import Model
@@ -37,6 +39,8 @@ METHODS: Mapping[str, Method] = {
     "independent": Method("independent", "independent"),
     "memorize": Method("memorised rows", "memorize"),
 }
+PRESET = "preset:"
+"""A method that begins so is a configuration that is shipped, as it was found: with its own width and batches."""
 COMPARED = ("neurise", "ggm", "sedd", "d3pm", "dfm")
 """The five of the paper."""
 
@@ -47,13 +51,24 @@ def labelled(*names: str) -> dict[str, str]:
 
 
 def others(*names: str) -> dict[str, str]:
-    """Give all methods but some."""
-    return labelled(*(name for name in METHODS if name not in names))
+    """Give all methods but some, and the configurations that are shipped."""
+    shipped = {f"{PRESET}{name}": f"preset {name}" for name in presets.names()}
+    return labelled(*(name for name in METHODS if name not in names)) | shipped
+
+
+def named(method: str) -> Method:
+    """Find a method by its name."""
+    if not method.startswith(PRESET):
+        return METHODS[method]
+    found = presets.load(method.removeprefix(PRESET))
+    # How long to train is the experiment's to say.
+    settings = {name: value for name, value in found.params.items() if name != "steps"}
+    return Method(f"preset {found.name}", found.model, settings)
 
 
 def trainable(method: str) -> bool:
     """Whether a method trains a network."""
-    return METHODS[method].model not in ("pairwise", "independent", "memorize")
+    return named(method).model not in ("pairwise", "independent", "memorize")
 
 
 def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Model:
@@ -65,11 +80,11 @@ def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Mod
     from neurise.comparison import count_parameters, match_width
     from neurise.models.neurise import NeurISE
 
-    method = METHODS[str(parameters.get("method", "neurise"))]
+    method = named(str(parameters.get("method", "neurise")))
     kind = discovery.find("neurise.models", method.model)
     given = {name: parameters[name] for name in SETTINGS if name in parameters and name in kind.parameters()}
     model: Model = kind(**{**given, **method.settings, "alphabet": data.symbols.tolist()})
-    if "width" not in kind.parameters():
+    if "width" not in kind.parameters() or "width" in method.settings:
         return model
     width, depth = int(parameters["width"]), int(parameters["depth"])
     if parameters.get("network", "site_mlp") != "site_mlp":
