@@ -109,3 +109,16 @@ def test_on_a_gpu_the_same_uniforms_give_the_same_rows(name: str) -> None:
         for form in (fused.reverse, incremental.reverse)
     )
     assert (first == second).all(-1).double().mean() >= 0.99
+
+
+def test_what_cannot_be_compiled_is_left_to_other_forms_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_compiler(*_: Any, **__: Any) -> None:
+        raise RuntimeError("Failed to find C compiler.\nSet CC.")
+
+    monkeypatch.setattr(fused, "reverse", no_compiler)
+    fused._compiles.cache_clear()
+    arguments = (torch.device("cpu"), 16, 2, 2, False, True, "float32", fused.LAUNCH)
+    with pytest.warns(UserWarning, match=r"cannot be compiled here \(Failed to find C compiler\.\); sampling goes on"):
+        assert not fused._compiles(*arguments)
+    assert not fused._compiles(*arguments)  # said once
+    fused._compiles.cache_clear()
