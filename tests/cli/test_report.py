@@ -29,6 +29,11 @@ def test_writes_the_page_and_says_what_is_on_it(results: Path, tmp_path: Path) -
     assert "<h1>Mine &amp; yours</h1>" in page.read_text()
 
 
+def test_without_a_name_the_page_stands_beside_the_results(results: Path) -> None:
+    assert run("report", results).exit_code == 0
+    assert "<html" in results.with_suffix(".html").read_text()
+
+
 def test_json_counts_cells_and_files_are_joined(results: Path, tmp_path: Path) -> None:
     more = report_rows.write(tmp_path / "more.jsonl", report_rows.rows("ghz", trials=1))
     facts = json.loads(run("report", results, more, "-o", tmp_path / "r.html", "--json").stdout)

@@ -12,7 +12,12 @@ from neurise.cli._output import Force, Json, ask_before_overwriting, print_json,
 
 def report(
     results: Annotated[list[Path], typer.Argument(help="Files that neurise experiment run has written.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page, an .html file.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The page, an .html file.", show_default="the first results file's name with .html"
+        ),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="What stands above it all.")] = None,
     force: Force = False,
     as_json: Json = False,
@@ -20,6 +25,7 @@ def report(
     """Put every figure and table of some results on one page, which needs no server and nothing from elsewhere."""
     from neurise.report.build import TITLE, build
 
+    output = output or results[0].with_suffix(".html")
     if output.resolve() in {path.resolve() for path in results}:
         raise ValueError(f"-o {output} is one of the results files, and would replace it")
     ask_before_overwriting(output, force=force)
