@@ -43,6 +43,7 @@ def main() -> None:
     data = neurise.datasets.edwards_anderson(asked.side, seed=0)
     samples = [data.sample(asked.rows, seed=seed) for seed in range(asked.models)]
     size = {"width": asked.width, "depth": asked.depth, "batch_size": asked.batch, "patience": asked.steps}
+    size |= {"heads": "shared", "residual": False}  # the paper's network
     run = {"device": asked.device, "max_steps": asked.steps, "verbose": False}
     machine = (
         torch.cuda.get_device_name()

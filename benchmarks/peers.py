@@ -40,6 +40,8 @@ FOREVER = 10**6
 """Evaluations without improvement that are borne: all of the budget is used, and the best weights are kept."""
 
 
+PAPER = {"heads": "shared", "residual": False}
+"""The network of the paper, whose parameters are counted."""
 STEPS = 128
 """Steps of the reverse chains that change all sites at once."""
 
@@ -49,9 +51,10 @@ def methods(depth: int) -> dict[str, neurise.Model]:
     network: dict[str, Any] = {"depth": depth, "patience": FOREVER}
     soft: dict[str, Any] = {**network, "keep_prob": 0.2, "cycles": 3}
     return {
-        "NeurISE, screening": neurise.NeurISE(**network),
-        "NeurISE, cross-entropy": neurise.NeurISE(loss="cross_entropy", **network),
-        "NeurISE, soft noise": neurise.NeurISE(loss="cross_entropy", **soft),
+        "NeurISE": neurise.NeurISE(**network),
+        "NeurISE, paper's network, screening": neurise.NeurISE(loss="screening", **PAPER, **network),
+        "NeurISE, paper's network, cross-entropy": neurise.NeurISE(loss="cross_entropy", **PAPER, **network),
+        "NeurISE, soft noise": neurise.NeurISE(**soft),
         "GGM, Bayes": neurise.GGM(**soft),
         "GGM, heat bath": neurise.GGM(reverse="heat_bath", **soft),
         "D3PM, absorbing": neurise.D3PM(noise="absorbing", timesteps=STEPS, **network),
@@ -73,7 +76,7 @@ def on_equal_footing(model: neurise.Model, arguments: argparse.Namespace, space:
     """Give a model of a network the batch and the number of parameters that the others have."""
     if not isinstance(model, TrainedModel) or "width" not in model.parameters():
         return model
-    target = count_parameters(neurise.NeurISE(width=arguments.width, depth=arguments.depth), space)
+    target = count_parameters(neurise.NeurISE(width=arguments.width, depth=arguments.depth, **PAPER), space)
     matched = match_width(model, target, space)
     return matched.set_params(batch_size=arguments.batch, learning_rate=arguments.learning_rate)
 

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from neurise.networks.local_mlp import LocalMLP
 from neurise.networks.site_mlp import SiteMLP
 from neurise.space import Space
 
@@ -71,3 +72,28 @@ def test_every_term_is_where_it_should_be(heads: str, residual: bool, skip: bool
 def test_unknown_heads_are_refused() -> None:
     with pytest.raises(ValueError, match="'shared' or 'site', got 'many'"):
         network(heads="many")
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_residual_blocks_of_a_network_a_step(residual: bool) -> None:
+    generator = torch.Generator().manual_seed(5)
+    f = LocalMLP(SPACE, 8, width=6, depth=3, residual=residual).double()
+    for parameter in f.parameters():
+        torch.nn.init.normal_(parameter, generator=generator)
+    t = torch.randint(8, (10,), generator=generator)
+    u, x = t % 4, SPACE.uniform(10, generator=generator)
+    logits = f(t, u, x, torch.zeros(10, 4, dtype=torch.bool))
+    with torch.no_grad():
+        for k in range(10):
+            step, h = int(t[k]), torch.zeros(12, dtype=torch.float64)
+            for site in range(4):
+                if site != int(u[k]):
+                    h[3 * site + int(x[k, site])] = 1
+            for layer in range(3):
+                z = h @ f.weights[layer][step] + f.biases[layer][step, 0]
+                z = (z - z.mean()) / torch.sqrt(((z - z.mean()) ** 2).mean() + 1e-5)
+                z = z * f.scales[layer][step, 0] + f.shifts[layer][step, 0]
+                z = z / (1 + torch.exp(-z))
+                h = h + z if residual and layer else z
+            expected = h @ f.output[step] + f.output_bias[step, 0]
+            torch.testing.assert_close(logits[k], expected, rtol=1e-10, atol=1e-10)

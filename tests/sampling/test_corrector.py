@@ -105,7 +105,7 @@ def test_what_sweeps_cannot_do_is_said() -> None:
         tiny.model(clean=1.5).fit(X, max_steps=10)
     with pytest.raises(ValueError, match="needs site_mlp"):
         tiny.model(clean=0.5, network="local_mlp").fit(X, max_steps=10)
-    with pytest.raises(ValueError, match="'local_mlp' has no skip"):
+    with pytest.raises(ValueError, match="'local_mlp' has no pairwise terms"):
         tiny.model(skip=True, network="local_mlp").fit(X, max_steps=10)
     model = tiny.model(clean=0.5, sweeps=2).fit(X, max_steps=10)
     for call in (model.log_prob, model.elbo):

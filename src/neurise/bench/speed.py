@@ -142,7 +142,7 @@ class Bench:
         sites, width, rows, seconds = (50, 16, 500, 0.1) if self.quick else (784, 192, 20_000, 8.0)
         X = np.random.default_rng(0).integers(0, 2, (rows, sites), dtype=np.uint8)
         for batch_size in (256, 2048):
-            model = NeurISE(width=width, depth=3, batch_size=batch_size, patience=10**6)
+            model = NeurISE(width=width, depth=3, heads="shared", residual=False, batch_size=batch_size, patience=10**6)
             model.fit(X, max_seconds=seconds, device=self.device, seed=0, verbose=False)
             last = model.history_[-1]
             yield Figure(

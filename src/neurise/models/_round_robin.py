@@ -42,8 +42,8 @@ class RoundRobinModel(TrainedModel):
     width: int = 256
     depth: int = 2
     network: str = "site_mlp"
-    heads: str = "shared"
-    residual: bool = False
+    heads: str = "site"
+    residual: bool = True
     skip: bool = False
     members: int = 1
     clean: float = 0.0
@@ -139,9 +139,10 @@ class RoundRobinModel(TrainedModel):
         """Collect what is asked of the network beyond the paper's; one that does not know of it refuses."""
         asked = {"heads": self.heads, "residual": bool(self.residual), "skip": bool(self.skip)}
         known = getattr(make, "extras", ())
-        for name, value in asked.items():
-            if name not in known and value not in ("shared", False):
-                raise ValueError(f"network {self.network!r} has no {name}; leave {name}={value!r} out, or use site_mlp")
+        if self.skip and "skip" not in known:
+            raise ValueError(
+                f"network {self.network!r} has no pairwise terms; leave skip={self.skip!r} out, or use site_mlp"
+            )
         return {name: asked[name] for name in known}
 
     def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:

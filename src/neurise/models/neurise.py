@@ -34,13 +34,13 @@ class NeurISE(RoundRobinModel):
             likelihood. Above 0, a diffusion.
         cycles: how often the noise goes round all sites.
         width, depth: size of the network; ``network`` is "site_mlp" (one for all steps) or "local_mlp" (one a step).
-        heads: "shared" is one output layer for all sites, "site" one for each.
+        heads: "shared" is one output layer for all sites, as in the paper, "site" one for each.
         residual: add what enters a hidden layer to what leaves it.
         skip: add the terms of a pairwise model to the logits: (sites · states)² numbers more.
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals.
         clean: share of the examples that teach the conditionals of the data itself, at any site.
         sweeps: how often all sites of a sample are redrawn from these in the end; needs ``clean``.
-        loss: "screening" (NeurISE), "weighted_screening(alpha)", "tempered_screening(gamma)" or "cross_entropy".
+        loss: "tempered_screening(gamma)", "screening" (the paper's), "weighted_screening(alpha)" or "cross_entropy".
         order: the sites in the order in which they are noised; they are generated in the opposite order.
         alphabet: all symbols, where the sample may lack some.
         hide_noised: hide sites that hard noise has erased from the network. Equal in law, and it makes the likelihood
@@ -53,7 +53,7 @@ class NeurISE(RoundRobinModel):
 
     search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}
 
-    loss: str = "screening"
+    loss: str = "tempered_screening(0.75)"
     hide_noised: bool = True
 
     def _build(self) -> Objective:

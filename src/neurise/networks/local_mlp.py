@@ -11,18 +11,21 @@ from neurise.space import Space
 
 
 class LocalMLP(nn.Module):
-    """T separate networks of the paper's blocks; network t answers for step t alone.
+    """T separate networks of the paper's blocks, each with an output layer of its own; network t answers for step t alone.
 
     Inputs are arranged as S groups of R rows that share their step, so that every layer is one batched product
     (S, R, in) · (S, in, out). A step an example is S = batch, R = 1; one step for a whole batch is S = 1.
     """
 
     one_site = True  # logits of the asked site alone
+    extras = ("residual",)  # what may be asked of it beyond the paper's
     free_steps = False  # network t has only ever seen site t mod q
 
-    def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:
+    def __init__(
+        self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0, residual: bool = False
+    ) -> None:
         super().__init__()
-        self.space, self.num_steps, self.classes = space, num_steps, classes
+        self.space, self.num_steps, self.classes, self.residual = space, num_steps, classes, residual
         inputs = [space.sites * space.states + classes] + [width] * (depth - 1)
         self.weights = nn.ParameterList([nn.Parameter(torch.empty(num_steps, size, width)) for size in inputs])
         self.biases = nn.ParameterList([nn.Parameter(torch.empty(num_steps, 1, width)) for _ in inputs])
@@ -52,8 +55,10 @@ class LocalMLP(nn.Module):
         leading = h.shape[:-1]
         steps = t.reshape(-1)  # (S,): a step an example, or one step for each group of R examples
         h = h.reshape(len(steps), -1, h.shape[-1])  # (S, R, in)
-        for weight, bias, scale, shift in zip(self.weights, self.biases, self.scales, self.shifts, strict=True):
-            h = torch.baddbmm(bias[steps], h, weight[steps])
-            h = functional.silu(functional.layer_norm(h, h.shape[-1:]) * scale[steps] + shift[steps])
+        layers = zip(self.weights, self.biases, self.scales, self.shifts, strict=True)
+        for layer, (weight, bias, scale, shift) in enumerate(layers):
+            block = torch.baddbmm(bias[steps], h, weight[steps])
+            block = functional.silu(functional.layer_norm(block, block.shape[-1:]) * scale[steps] + shift[steps])
+            h = h + block if self.residual and layer else block
         logits = torch.baddbmm(self.output_bias[steps], h, self.output[steps])
         return logits.reshape(*leading, self.space.states)

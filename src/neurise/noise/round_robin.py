@@ -69,11 +69,11 @@ class RoundRobin:
 
     def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
         r"""Draw :math:`X_t \mid X_0` in one shot: every site keeps its token with :math:`\varepsilon^{v}`, else is uniform."""
-        fresh = self.space.uniform(len(x_0), generator=generator)
-        if self.is_hard:
-            return torch.where(self.erased(t), fresh, x_0)
-        keep = torch.rand(x_0.shape, generator=generator, device=x_0.device) < self.keep_probs(t)
-        return torch.where(keep, x_0, fresh)
+        if self.is_hard:  # nothing is left to chance but the noise
+            keep = ~self.erased(t)
+        else:
+            keep = torch.rand(x_0.shape, generator=generator, device=x_0.device) < self.keep_probs(t)
+        return torch.where(keep, x_0, self.space.uniform(len(x_0), generator=generator))
 
     def step(self, x: Tensor, t: int, *, generator: Generator) -> Tensor:
         """Draw X_{t+1} given X_t = x: the single-step kernel, which :meth:`corrupt` composes without a loop."""
