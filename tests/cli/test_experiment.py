@@ -135,9 +135,13 @@ def test_failed_cells_are_shown_and_end_with_an_error(tmp_path: Path, monkeypatc
     assert "0 of 6 cells finished, 6 failed" in done.stdout
 
 
+SLOWER = ("experiment", "run", "potts", "--scale", "laptop", "--trials", "1", "--device", "cpu")
+"""Six cells of seconds each: whoever waits for the first has time to step in before the last."""
+
+
 def started(path: Path, lines: int) -> subprocess.Popen[bytes]:
     """Start a run in a session of its own, and wait until so many cells are finished."""
-    command = [sys.executable, "-m", "neurise", *SMOKE, "--results", str(path)]
+    command = [sys.executable, "-m", "neurise", *SLOWER, "--results", str(path)]
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 300
     while not path.exists() or len(path.read_bytes().splitlines()) < lines:
@@ -150,17 +154,17 @@ def started(path: Path, lines: int) -> subprocess.Popen[bytes]:
 @pytest.mark.slow
 def test_no_finished_cell_is_repeated_after_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    process = started(path, 3)
+    process = started(path, 1)
     process.kill()
     assert process.wait() == -signal.SIGKILL
     process.communicate()
     finished = len(path.read_bytes().splitlines())
-    assert finished < 10
-    done = json.loads(run(*SMOKE, "--executor", "serial", "--results", path, "--json").stdout)
+    assert finished < 6
+    done = json.loads(run(*SLOWER, "--executor", "serial", "--results", path, "--json").stdout)
     assert done["finished_before"] in (finished, finished - 1)  # the last line may have been cut short
-    assert done["finished_before"] + done["finished_now"] == 10
+    assert done["finished_before"] + done["finished_now"] == 6
     keys = [row["key"] for row in store.read(path).rows]
-    assert len(keys) == len(set(keys)) == 10
+    assert len(keys) == len(set(keys)) == 6
 
 
 @pytest.mark.slow
