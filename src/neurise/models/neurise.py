@@ -27,7 +27,7 @@ class ConditionalObjective(RoundRobinObjective):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NeurISE(RoundRobinModel):
-    """Discrete diffusion by single-site conditionals, learnt with the Neural Interaction Screening loss.
+    """Discrete diffusion by single-site conditionals, learnt with losses of the Neural Interaction Screening family.
 
     Args:
         keep_prob: ε, the probability that a step keeps its site. 0 is hard noise: an autoregressive model with an exact
