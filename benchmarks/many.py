@@ -17,11 +17,11 @@ import statistics
 import torch
 
 import neurise
+from neurise.bench.clock import steps_a_second
 
 
 def milliseconds_a_step(model: neurise.Model) -> float:
-    first, last = model.history_[0], model.history_[-1]
-    return 1e3 * (last["seconds"] - first["seconds"]) / (last["step"] - first["step"])
+    return 1e3 / steps_a_second(model.history_)
 
 
 def shown(times: list[float]) -> str:
@@ -43,7 +43,8 @@ def main() -> None:
     data = neurise.datasets.edwards_anderson(asked.side, seed=0)
     samples = [data.sample(asked.rows, seed=seed) for seed in range(asked.models)]
     size = {"width": asked.width, "depth": asked.depth, "batch_size": asked.batch, "patience": asked.steps}
-    size |= {"heads": "shared", "residual": False}  # the paper's network
+    size |= {"heads": "shared", "residual": False, "members": 1, "skip": False}  # the paper's network
+    size |= {"learning_rate": 2e-3}
     run = {"device": asked.device, "max_steps": asked.steps, "verbose": False}
     machine = (
         torch.cuda.get_device_name()

@@ -3,7 +3,7 @@
     python benchmarks/peers.py large --device cuda
     python benchmarks/peers.py large --device cuda --sizes 10000 --seconds 5
     python benchmarks/peers.py small --device cuda --seeds 0 1 2 \\
-        --depth 2 --batch 8192 --learning-rate 4e-3 --steps 6000
+        --depth 2 --batch 8192 --learning-rate 4e-3 --steps 6000 --chain 1024
 
 ``large``: the 5×5 Edwards–Anderson `paper` instance, N = 10² … 10⁵. Every method gets the same rows, the same number of
 examples (steps × batch; or, with --seconds, the same time), and a network of the same depth whose parameters are
@@ -40,32 +40,32 @@ FOREVER = 10**6
 """Evaluations without improvement that are borne: all of the budget is used, and the best weights are kept."""
 
 
-PAPER = {"heads": "shared", "residual": False}
+ALONE: dict[str, Any] = {"members": 1, "skip": False}
+PAPER: dict[str, Any] = {"heads": "shared", "residual": False, **ALONE}
 """The network of the paper, whose parameters are counted."""
-STEPS = 128
-"""Steps of the reverse chains that change all sites at once."""
 
 
-def methods(depth: int) -> dict[str, neurise.Model]:
+def methods(depth: int, steps: int) -> dict[str, neurise.Model]:
     """Each method at its best; published forms that are not are marked."""
     network: dict[str, Any] = {"depth": depth, "patience": FOREVER}
-    soft: dict[str, Any] = {**network, "keep_prob": 0.2, "cycles": 3}
+    soft: dict[str, Any] = {**network, **ALONE, "keep_prob": 0.2, "cycles": 3}
     return {
-        "NeurISE": neurise.NeurISE(**network),
+        "NeurISE": neurise.NeurISE(members=4, skip=True, **network),
+        "NeurISE, one network": neurise.NeurISE(**ALONE, **network),
         "NeurISE, paper's network, screening": neurise.NeurISE(loss="screening", **PAPER, **network),
         "NeurISE, paper's network, cross-entropy": neurise.NeurISE(loss="cross_entropy", **PAPER, **network),
         "NeurISE, soft noise": neurise.NeurISE(**soft),
         "GGM, Bayes": neurise.GGM(**soft),
         "GGM, heat bath": neurise.GGM(reverse="heat_bath", **soft),
-        "D3PM, absorbing": neurise.D3PM(noise="absorbing", timesteps=STEPS, **network),
-        "D3PM, uniform": neurise.D3PM(noise="uniform", timesteps=STEPS, **network),
+        "D3PM, absorbing": neurise.D3PM(noise="absorbing", timesteps=steps, **network),
+        "D3PM, uniform": neurise.D3PM(noise="uniform", timesteps=steps, **network),
         "D3PM, uniform, published posterior": neurise.D3PM(
-            noise="uniform", posterior="published", timesteps=STEPS, **network
+            noise="uniform", posterior="published", timesteps=steps, **network
         ),
-        "SEDD, absorbing": neurise.SEDD(noise="absorbing", sampling_steps=STEPS, **network),
-        "SEDD, uniform": neurise.SEDD(noise="uniform", sampling_steps=STEPS, **network),
-        "DFM, mask": neurise.DFM(source="mask", sampling_steps=STEPS, **network),
-        "DFM, uniform": neurise.DFM(source="uniform", sampling_steps=STEPS, **network),
+        "SEDD, absorbing": neurise.SEDD(noise="absorbing", sampling_steps=steps, **network),
+        "SEDD, uniform": neurise.SEDD(noise="uniform", sampling_steps=steps, **network),
+        "DFM, mask": neurise.DFM(source="mask", sampling_steps=steps, **network),
+        "DFM, uniform": neurise.DFM(source="uniform", sampling_steps=steps, **network),
         "pairwise": neurise.Pairwise(),
         "independent": neurise.Independent(),
         "memorize": neurise.Memorize(),
@@ -119,7 +119,7 @@ def large(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     pmf = torch.from_numpy(data.pmf).to(arguments.device)
     cells = list(product(arguments.sizes, arguments.seeds))
     rows = [data.sample(size, seed=1000 + arguments.instance) for size, _ in cells]
-    models = [on_equal_footing(methods(arguments.depth)[name], arguments, data.space) for _ in cells]
+    models = [on_equal_footing(methods(arguments.depth, arguments.chain)[name], arguments, data.space) for _ in cells]
     step = alone(models[0], rows[-1], arguments)
     together = fit(models, rows, [seed for _, seed in cells], arguments)
     fresh = data.sample(min(arguments.draws, 10**5), seed=5)
@@ -143,7 +143,7 @@ def large(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
             **cost(fitted),
         }
         # The law of a soft chain takes a pass over 2^25 states for every step.
-        if arguments.soft_laws or not getattr(fitted, "keep_prob", 0):
+        if not arguments.no_laws and (arguments.soft_laws or not getattr(fitted, "keep_prob", 0)):
             with contextlib.suppress(NotImplementedError):
                 result["exact_tv"] = distance(neurise.exact.law(fitted).to(pmf.device), pmf)
         results.append(_said(result))
@@ -161,7 +161,9 @@ def small(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     for kind in arguments.data:
         data = SMALL[kind]()
         rows = [data.sample(10**5, seed=seed) for seed in arguments.seeds]
-        models = [on_equal_footing(methods(arguments.depth)[name], arguments, data.space) for _ in rows]
+        models = [
+            on_equal_footing(methods(arguments.depth, arguments.chain)[name], arguments, data.space) for _ in rows
+        ]
         fit(models, rows, arguments.seeds, arguments)
         symbols = data.symbols.tolist()
         for seed, own, fitted in zip(arguments.seeds, rows, models, strict=True):
@@ -234,9 +236,13 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--learning-rate", type=float, default=2e-3)
     parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument(
+        "--chain", type=int, default=128, help="steps of the reverse chains that change all sites at once"
+    )
     parser.add_argument("--seconds", type=float, help="a budget of time instead of steps")
     parser.add_argument("--draws", type=int, default=10**6)
     parser.add_argument("--soft-laws", action="store_true", help="exact laws of soft chains too")
+    parser.add_argument("--no-laws", action="store_true", help="no exact laws, which take minutes on a CPU")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--json", metavar="FILE", help="also write every single run")
     arguments = parser.parse_args()
@@ -244,7 +250,7 @@ def main() -> None:
     print(f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}")
     names = [
         name
-        for name in methods(arguments.depth)
+        for name in methods(arguments.depth, arguments.chain)
         if (not arguments.methods or _has(name, arguments.methods)) and not _has(name, arguments.skip)
     ]
     task, show = (large, show_large) if arguments.what == "large" else (small, show_small)

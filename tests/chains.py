@@ -24,6 +24,16 @@ KINDS: dict[str, dict] = {
     "heat bath": {"keep_prob": 0.4, "cycles": 2, "heat_bath": True, "states": 3},
     "constant sites": {"constant": {0: 1, 4: 0}},
     "soft, constant sites": {"constant": {0: 1, 4: 0}, "keep_prob": 0.4, "cycles": 2, "states": 3},
+    "unseen symbols": {"constant": {0: 1, 4: 0}, "unseen": 0.05},
+    "unseen symbols, three states": {"constant": {0: 1, 4: 2}, "unseen": 0.05, "states": 3, "cycles": 2},
+    "soft, unseen symbols": {"constant": {0: 1, 4: 0}, "unseen": 0.05, "keep_prob": 0.4, "cycles": 2},
+    "soft, unseen symbols, three states": {
+        "constant": {0: 1, 4: 2},
+        "unseen": 0.05,
+        "keep_prob": 0.4,
+        "cycles": 2,
+        "states": 3,
+    },
     "labels": {"classes": 3},
     "soft, labels": {"classes": 3, "keep_prob": 0.4, "states": 3},
     "a head a site": {"heads": "site"},
@@ -36,7 +46,7 @@ KINDS: dict[str, dict] = {
 PAIRWISE: dict[str, dict] = {
     "pairwise terms": {"skip": True, "sites": 40},
     "pairwise terms, three states": {"skip": True, "sites": 35, "states": 3},
-    "soft, pairwise terms": {"skip": True, "sites": 40, "keep_prob": 0.4, "constant": {39: 1}},
+    "soft, pairwise terms": {"skip": True, "sites": 40, "keep_prob": 0.4, "constant": {39: 1}, "unseen": 0.05},
     "soft, pairwise terms, three states": {"skip": True, "sites": 35, "states": 3, "keep_prob": 0.4, "heads": "site"},
 }
 
@@ -52,6 +62,7 @@ def make(
     constant: dict[int, int] | None = None,
     width: int = 16,
     depth: int = 3,
+    unseen: float = 0.0,
     **network: object,
 ) -> NetworkConditionals:
     """Conditionals in float32 with weights of the size that training gives: every context has its own answer."""
@@ -67,7 +78,7 @@ def make(
     only = torch.full((sites,), -1)
     for site, token in (constant or {}).items():
         only[site] = token
-    return NetworkConditionals(module, noise, only, hide_noised=hide_noised, width=width)
+    return NetworkConditionals(module, noise, only, hide_noised=hide_noised, width=width, unseen=unseen)
 
 
 def committee(members: int, **kind: object) -> NetworkConditionals:
@@ -83,7 +94,9 @@ def committee(members: int, **kind: object) -> NetworkConditionals:
         return network
 
     network = Committee(member, members)
-    return NetworkConditionals(network, one.noise, one.constant, hide_noised=one.hide_noised, width=one.width)
+    return NetworkConditionals(
+        network, one.noise, one.constant, hide_noised=one.hide_noised, width=one.width, unseen=one.unseen
+    )
 
 
 def labels(conditionals: NetworkConditionals, n: int) -> torch.Tensor | None:

@@ -14,7 +14,8 @@ KINDS = chains.KINDS | {
     "two tiles": {"width": 144, "depth": 2, "sites": 3},
     "two tiles, soft, three states": {"width": 136, "depth": 3, "sites": 3, "states": 3, "keep_prob": 0.4},
 }
-SHARP = ("hard", "soft, seventeen states", "soft, constant sites", "residual", "depth 5", *list(KINDS)[-2:])
+UNSEEN = ("unseen symbols, three states", "soft, unseen symbols")
+SHARP = ("hard", "soft, seventeen states", "soft, constant sites", *UNSEEN, "residual", "depth 5", *list(KINDS)[-2:])
 """Kinds whose probabilities are looked at one by one; the interpreter takes a third of a second for each."""
 SHORT = ("hard", "depth 5", "soft, labels", "two tiles")
 """Kinds that are also run in bfloat16, with and without weights that stay on the chip."""

@@ -12,8 +12,8 @@ from neurise import experiments
 from neurise.experiments import grid, store
 
 MACHINE = {
-    "host": "h",
-    "platform": "Linux-6",
+    "platform": "Linux x86_64 glibc 2.36",
+    "cores": 2,
     "python": "3.11.7",
     "torch": "2.13.0",
     "device": "cpu",

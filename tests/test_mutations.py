@@ -17,6 +17,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
 
 NOISE, EXACT, LIKELIHOOD = "noise/round_robin.py", "exact.py", "likelihood.py"
+OBJECTIVE = "models/_round_robin_objective.py"
 MUTATIONS = {
     "kernel: 1/q for 1/p": (NOISE, "(1 - keep) / self.space.states)", "(1 - keep) / self.space.sites)", "noise"),
     "push: 1/q for 1/p": (NOISE, "(1 - self.keep_prob) / self.space.states", "(1 - self.keep_prob) / self.space.sites", "noise"),
@@ -61,6 +62,19 @@ MUTATIONS = {
     "plan: pairwise terms of the site itself": ("sampling/_plan.py", "sites[:, None] < sites if grows", "sites[:, None] <= sites if grows", "sampling/test_incremental.py"),
     "incremental: the old token stays": ("sampling/incremental.py", "total -= columns.index_select(0, old)", "total -= 0 * columns.index_select(0, old)", "sampling/test_incremental.py"),
     "many: clipped together": ("training/clip.py", "_factor(norms.norm(dim=0), clip_norm)", "_factor(norms.norm().expand(norms.shape[1]), clip_norm)", "training/test_many.py"),
+    "unseen: more than there is": ("conditionals.py", "1 - (states - 1) * self.unseen", "1 - self.unseen", "test_conditionals.py"),
+    "unseen: seen by the network": ("networks/_unseen.py", "if name in TOKEN_AXES:", "if False:", "networks/test_unseen.py"),
+    "folds: an observation in several": ("training/batches.py", "left = left - taken", "left = left - 0 * taken", "models/test_folds.py"),
+    "folds: only the own one is learnt": (OBJECTIVE, "fold[:, None] != torch.arange", "fold[:, None] == torch.arange", "models/test_folds.py"),
+    "folds: a lost factor": (OBJECTIVE, "each * others * (self.folds / (self.folds - 1))", "each * others", "models/test_folds.py"),
+    "folds: all members judge": (OBJECTIVE, "logits.gather(-2, own).squeeze(-2)", "logits.mean(-2)", "models/test_folds.py"),
+    "kinds: one after the other": ("models/_kinds.py", "parameter[which :: len(kinds)] =", "parameter[which * len(parameter) // 2 :][: len(parameter) // 2] =", "models/test_kinds.py"),
+    "kinds: the share of the others": ("models/_kinds.py", "[2 * best, 2 - 2 * best]", "[2 - 2 * best, 2 * best]", "models/test_kinds.py"),
+    "kinds: biases keep their size": ("models/_kinds.py", '("head", "head_bias", "pair", "pair_bias",', '("head", "pair",', "models/test_kinds.py"),
+    "sized: rows for tokens": ("models/_sized.py", "rows * sites < tokens", "rows < tokens", "models/test_sized.py"),
+    "parts: all of the time for each": ("models/_trained.py", "run.max_seconds / parts", "run.max_seconds", "models/test_parts.py"),
+    "parts: the time of the slower": ("models/_trained.py", "sum(max(spent, default=0.0) for spent in until)", "max(max(spent, default=0.0) for spent in until)", "models/test_parts.py"),
+    "pairwise: sites that are not seen": ("training/pairwise.py", "+ RIDGE * ahead.weight) * mask", "+ RIDGE * ahead.weight)", "training/test_pairwise.py"),
 }  # fmt: skip
 
 

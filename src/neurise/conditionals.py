@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -47,14 +48,36 @@ def is_autoregressive(conditionals: Conditionals) -> bool:
 class NetworkConditionals:
     r"""Conditionals learnt by a network, :math:`\mathrm{softmax}\,f(t, u, x_{-u}, y)`.
 
-    A site that holds one symbol c in all of the data needs no network: its noised law is known,
-    :math:`\varepsilon^{v}\delta_{ac} + (1-\varepsilon^{v})/p` whatever the other sites are, and is given exactly.
+    A site that holds one symbol c in all of the data needs no network: its noised law is given, whatever the other sites
+    are,
+
+    .. math::
+        \mu_t(a) = \varepsilon^{v}\,\beta_a + \frac{1-\varepsilon^{v}}{p}, \qquad
+        \beta_a = \begin{cases} 1 - (p-1)\,\omega & a = c \\ \omega & a \ne c, \end{cases}
+
+    where ω = ``unseen`` is the probability of each symbol that the site never held. At ω = 0 they are impossible, and a row
+    that holds one has the likelihood zero.
     """
 
     def __init__(
-        self, network: nn.Module, noise: RoundRobin, constant: Tensor, *, hide_noised: bool, width: int
+        self,
+        network: nn.Module,
+        noise: RoundRobin,
+        constant: Tensor,
+        *,
+        hide_noised: bool,
+        width: int,
+        unseen: float = 0.0,
     ) -> None:
+        states = noise.space.states
+        number = isinstance(unseen, int | float | np.floating)
+        if not number or not 0 <= unseen < 1 / states:  # a NaN fails this too
+            raise ValueError(
+                f"unseen must be in [0, 1/{states}), got {unseen!r}: it is the probability of each symbol that a constant "
+                f"site never held, and {states} states share what there is; 1e-6 is small, 0 makes them impossible"
+            )
         self.network, self._noise, self.hide_noised, self.width = network, noise, hide_noised, width
+        self.unseen = float(unseen)
         self.constant = constant  # (sites,): the only token of a site, or −1
         self.any_constant = bool((constant >= 0).any())
 
@@ -100,7 +123,13 @@ class NetworkConditionals:
         log_conditional = self.opinion(self.network(t, u, x, self.hidden(t), y))
         if not self.any_constant:
             return log_conditional
-        only = self.constant[u]
         visits = self._noise.visits(t).gather(-1, u[..., None]).squeeze(-1)
-        exact = self._noise.log_kernel(only, visits).to(log_conditional.dtype)
-        return torch.where((only >= 0)[..., None], exact, log_conditional)
+        known = self.log_known(u, visits).to(log_conditional.dtype)
+        return torch.where((self.constant[u] >= 0)[..., None], known, log_conditional)
+
+    def log_known(self, u: Tensor, visits: Tensor) -> Tensor:
+        """Logarithm of the noised law of constant sites u, (..., states) float64; what it says of other sites means nothing."""
+        states = self._noise.space.states
+        held = self.constant[u][..., None] == torch.arange(states, device=u.device)
+        clean = torch.full_like(held, self.unseen, dtype=torch.float64)
+        return self._noise.log_noised(clean.masked_fill(held, 1 - (states - 1) * self.unseen), visits)

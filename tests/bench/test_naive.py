@@ -36,3 +36,17 @@ def test_other_networks_are_refused() -> None:
     conditionals = NetworkConditionals(local, noise, torch.full((6,), -1), hide_noised=True, width=4)
     with pytest.raises(ValueError, match="not for LocalMLP"):
         naive.reverse(conditionals, torch.zeros(1, 6), generator=torch.Generator())
+
+
+def test_it_descends_the_loss_of_the_library() -> None:
+    conditionals = chains.make()
+    rows = conditionals.noise.start(500, generator=torch.Generator().manual_seed(0))
+    rows[:, 1:] = rows[:, :1]  # all sites equal: easy to learn
+    found = naive.train(conditionals, rows, 200, 256, generator=torch.Generator().manual_seed(1))
+    assert len(found) == 200
+    t = torch.arange(conditionals.noise.num_steps)
+    x, u = conditionals.noise.corrupt(rows[: len(t)], t, generator=torch.Generator()), conditionals.noise.site(t)
+    weight, hidden = naive._first_layer(conditionals.network), conditionals.hidden(t)
+    concatenated = naive._logits(conditionals.network, weight, t, u, x, hidden, None)
+    torch.testing.assert_close(concatenated, conditionals.network(t, u, x, hidden, None))
+    assert sum(found[-20:]) < 0.8 * sum(found[:20])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from neurise.bench import speed
-from neurise.bench.clock import slope, timed
+from neurise.bench.clock import slope, steps_a_second, timed
 from neurise.bench.speed import Bench, Case
 
 
@@ -50,7 +50,20 @@ def test_sections_give_figures_under_their_name(bench: Bench, section: str) -> N
 
 
 def test_training_is_timed(bench: Bench) -> None:
-    assert [figure.unit for figure in bench.run("training")] == ["examples/s", "examples/s"]
+    figures = list(bench.run("training"))
+    assert [figure.unit for figure in figures] == ["examples/s", "examples/s"]
+    assert all(figure.value > 0 and figure.ratio is not None and figure.ratio > 0 for figure in figures)
+
+
+def test_the_start_of_a_run_is_left_out_where_it_can_be() -> None:
+    slow, fast = {"step": 10, "seconds": 5.0}, {"step": 30, "seconds": 6.0}
+    assert steps_a_second([slow, fast]) == 20
+    assert steps_a_second([slow]) == 2
+
+
+def test_an_example_goes_through_every_product_three_times() -> None:
+    products = 5 * 3 * 4 + 4 * 4 + 4 * 4 + 4 * 3  # all columns, two layers, the head
+    assert Case(sites=5, states=3, width=4, depth=3).training_flops == 3 * 2 * products
 
 
 def test_an_unknown_section_is_refused(bench: Bench) -> None:

@@ -39,7 +39,7 @@ def test_the_list_has_every_experiment() -> None:
     found = json.loads(run("experiment", "list", "--json").stdout)["experiments"]
     assert [entry["name"] for entry in found] == experiments.names()
     assert all(name in shown for name in experiments.names())
-    assert next(entry for entry in found if entry["name"] == "ising_curves")["cells"]["paper"] == 7 * 5 * 10 * 5
+    assert next(entry for entry in found if entry["name"] == "ising_curves")["cells"]["paper"] == 7 * 5 * 10 * 6
 
 
 def test_what_is_finished_is_not_run_again(results: Path) -> None:
@@ -89,6 +89,29 @@ def test_other_code_is_told_of(results: Path, tmp_path: Path) -> None:
     done = run(*words)
     assert "2 of these cells from another version of the code" in done.stderr
     assert "2 of 2 cells finished; " in done.stdout
+
+
+def test_rows_keep_the_command_without_what_says_where(results: Path, tmp_path: Path) -> None:
+    told = {row["command"] for row in store.read(results).rows}
+    assert told == {"neurise experiment run ising_curves --scale smoke --methods neurise,memorize"}
+    words = ["--executor", "serial", "--methods", "memorize", "--seed", 3, "--trials", 1, "--only", "rows=100"]
+    words += ["--single", "--device", "cpu", "--results", tmp_path / "r.jsonl"]
+    assert run(*SMOKE, *words).exit_code == 0
+    (row,) = store.read(tmp_path / "r.jsonl").rows
+    assert row["command"] == (
+        "neurise experiment run ising_curves --scale smoke --methods memorize --seed 3 --trials 1 --only rows=100 --single "
+        "--device cpu"
+    )
+    again = run(*row["command"].split()[1:], "--executor", "serial", "--results", tmp_path / "again.jsonl")
+    assert again.exit_code == 0
+    (same,) = store.read(tmp_path / "again.jsonl").rows
+    assert (same["key"], same["metrics"], same["command"]) == (row["key"], row["metrics"], row["command"])
+
+
+def test_columns_that_nobody_measured_are_not_shown(results: Path) -> None:
+    shown = run("experiment", "show", results).stdout
+    assert "total variation" in shown
+    assert "exact TV" not in shown
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def test_methods_have_equally_many_parameters() -> None:
 
     data = spin_glass(5, 0)
     given = {"width": 128, "depth": 2, "batch_size": 64}
-    target = count_parameters(NeurISE(width=128, depth=2), data.space)
-    for method in COMPARED:
+    target = count_parameters(NeurISE(width=128, depth=2, members=1, skip=False), data.space)
+    for method in (*COMPARED, "neurise_committee", "neurise_paper"):
         model = build({**given, "method": method}, data)
         assert abs(count_parameters(model, data.space) / target - 1) < 0.1
         assert model.batch_size == 64

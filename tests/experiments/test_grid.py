@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,38 @@ def test_a_row_says_what_made_it(tmp_path: Path) -> None:
     assert row["parameters"] == {"method": "plain", "number": 0}
     assert (row["seed"], row["metrics"], row["status"]) == (3, {"square": 0.3, "threads": 1}, "done")
     assert row["code"] == version("fake")
-    assert {"host", "torch", "python", "device"} <= row["machine"].keys()
+    assert {"torch", "python", "device", "cores"} <= row["machine"].keys()
+    assert row["command"] is None  # nobody typed one
     assert row["seconds"] >= 0
     assert row["started"].endswith("+00:00")
+
+
+def test_a_row_keeps_the_command_that_made_it_whatever_is_typed_later(tmp_path: Path) -> None:
+    results, given = tmp_path / "r.jsonl", {"executor": "serial", "methods": ["plain"]}
+    grid.run(Fake(trials=1, size=2, fail=1), "smoke", results, command="one", **given)  # type: ignore[arg-type]
+    rows = grid.run(Fake(trials=1, size=2, fail=1), "smoke", results, command="two", **given).rows  # type: ignore[arg-type]
+    assert [(row["status"], row["command"]) for row in rows] == [("done", "one"), ("failed", "two")]
+
+
+def test_neither_the_name_of_the_machine_nor_a_place_on_it_is_in_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("socket.gethostname", "platform.node"):
+        monkeypatch.setattr(name, lambda: "secret-host")
+    grid.run(Fake(trials=1, fail=1), "smoke", tmp_path / "r.jsonl", executor="serial")
+    text = (tmp_path / "r.jsonl").read_text(encoding="utf-8")
+    assert "secret-host" not in text
+    assert str(Path(__file__).parent) not in text
+    assert str(Path(grid.__file__).parent) not in text
+
+
+def test_rows_are_put_into_the_order_of_the_plan(tmp_path: Path) -> None:
+    fake = Fake(trials=2)
+    planned = grid.run(fake, "smoke", tmp_path / "r.jsonl", executor="serial", methods=["plain", "odd", "spare"]).rows
+    stranger = {**planned[0], "parameters": {"method": "gone"}}
+    mixed = [stranger, *planned[::-1]]
+    assert grid.in_order(fake, "smoke", mixed) == [*planned, stranger]
+    assert len(grid.in_order(fake, "a scale of another version", mixed)) == len(mixed)
 
 
 def test_a_failing_cell_is_recorded_and_tried_again(tmp_path: Path) -> None:
@@ -80,6 +110,9 @@ def test_a_failing_cell_is_recorded_and_tried_again(tmp_path: Path) -> None:
     (row,) = [row for row in first.rows if row["status"] == "failed"]
     assert row["error"] == "RuntimeError: this cell fails"
     assert 'raise RuntimeError("this cell' in row["traceback"]
+    files = re.findall(r'File "([^"]*)"', row["traceback"])
+    assert "neurise/experiments/_unit.py" in files
+    assert not any(file.startswith("/") for file in files)
     assert row["metrics"] == {}
     again = grid.run(broken, "smoke", results, executor="serial", methods=["plain"])
     assert (again.before, again.done, again.failed) == (2, 0, 1)

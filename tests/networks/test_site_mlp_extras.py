@@ -40,19 +40,23 @@ def by_hand(f: SiteMLP, t: int, u: int, x: list[int], hidden: list[bool], y: int
     place = u if f.heads > 1 else 0
     logits = [float(f.head[place, a] @ h + f.head_bias[place, a]) for a in range(SPACE.states)]
     if f.pair is not None:
-        logits = [v + sum(float(f.pair[u, a, c]) for c in columns) for a, v in enumerate(logits)]
+        clean = t == 0 and f.clean_pair is not None
+        pair, bias = (f.clean_pair, f.clean_pair_bias) if clean else (f.pair, f.pair_bias)
+        logits = [v + float(bias[u, a]) + sum(float(pair[u, a, c]) for c in columns) for a, v in enumerate(logits)]
     return logits
 
 
 @pytest.mark.parametrize("heads", ["shared", "site"])
 @pytest.mark.parametrize("residual", [False, True])
-@pytest.mark.parametrize("skip", [False, True])
-def test_every_term_is_where_it_should_be(heads: str, residual: bool, skip: bool) -> None:
-    f = network(heads=heads, residual=residual, skip=skip)
+@pytest.mark.parametrize(
+    "terms", [{}, {"skip": True}, {"skip": True, "clean": True}], ids=["none", "pairs", "clean pairs"]
+)
+def test_every_term_is_where_it_should_be(heads: str, residual: bool, terms: dict[str, bool]) -> None:
+    f = network(heads=heads, residual=residual, **terms)
     generator = torch.Generator().manual_seed(0)
     n = 20
     x = SPACE.uniform(n, generator=generator)
-    t, u = torch.randint(8, (n,), generator=generator), torch.randint(4, (n,), generator=generator)
+    t, u = torch.randint(4, (n,), generator=generator), torch.randint(4, (n,), generator=generator)
     hidden = torch.rand(n, 4, generator=generator) < 0.4
     y = torch.randint(2, (n,), generator=generator)
     logits = f(t, u, x, hidden, y)

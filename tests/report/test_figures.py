@@ -101,7 +101,9 @@ def test_a_figure_is_well_formed_and_says_in_words_what_it_shows() -> None:
     panel = Panel("p", [Series("a < b", [Point(10, 1.0, None, 1)]), Series("floor", [Point(10, 0.5, None, 1)], True)])
     root = ElementTree.fromstring(plot(FIGURE, panel))
     assert root.get("role") == "img"
-    assert root.get("aria-label") == "An <error>, p, against N & more. a < b: 1 at 10; floor (floor): 0.5 at 10."
+    assert (
+        root.get("aria-label") == "An <error>, p, against N & more. a < b: 1 at 10; floor (to compare with): 0.5 at 10."
+    )
     assert "http" not in plot(FIGURE, panel).replace("http://www.w3.org/2000/svg", "")
 
 

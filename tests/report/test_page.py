@@ -104,6 +104,55 @@ def test_methods_that_were_not_run_are_named(tmp_path: Path) -> None:
     assert "--methods neurise,ggm" in made.html
 
 
+def test_what_was_never_begun_is_named_with_its_values_and_trials(tmp_path: Path) -> None:
+    rows = report_rows.rows("ising_curves", "laptop", trials=1, methods=["neurise", "memorize"])
+    begun = [row for row in rows if row["parameters"]["rows"] == 1000 and row["seed"] == 0]
+    html = build([report_rows.write(tmp_path / "r.jsonl", begun)]).html
+    assert "Not run here: GGM, SEDD, D3PM, DFM; rows 100, 10000; 1 of 2 trials." in html
+    whole = build([report_rows.write(tmp_path / "all.jsonl", report_rows.rows("ghz", trials=1))]).html
+    assert "Not run here" not in whole
+
+
+def test_every_command_that_made_rows_is_shown(tmp_path: Path) -> None:
+    first, second, *others = report_rows.rows("potts", trials=1)
+    typed = [first | {"command": "neurise experiment run potts --only 'side=2'"}, second | {"command": "neurise b"}]
+    html = build([report_rows.write(tmp_path / "some.jsonl", typed)]).html
+    shown = re.findall(r"<dt>command</dt><dd>(.*?)</dd>", html)
+    assert shown == [
+        "<p>1 cells:</p><pre><code>neurise experiment run potts --only &#x27;side=2&#x27;</code></pre>"
+        "<p>1 cells:</p><pre><code>neurise b</code></pre>"
+    ]
+    older = build([report_rows.write(tmp_path / "older.jsonl", others)]).html
+    assert "<p>not recorded; put together from the rows:</p>" in older
+    assert "<pre><code>neurise experiment run potts --scale smoke</code></pre>" in older
+    together = [row | {"cells": 2} for row in others]
+    assert "potts --scale smoke --grouped</code>" in build([report_rows.write(tmp_path / "t.jsonl", together)]).html
+    both = build([tmp_path / "some.jsonl", tmp_path / "older.jsonl"]).html
+    assert f"<p>{len(others)} cells, not recorded" in both
+
+
+def test_methods_stand_in_their_order_whichever_was_finished_first(tmp_path: Path) -> None:
+    rows = report_rows.rows("ising_curves")
+    html = build([report_rows.write(tmp_path / "r.jsonl", rows[::-1])]).html
+    table = html[html.index('id="ising_curves-smoke-summary"') :]
+    heads = re.findall(r'<th scope="row">(.*?)</th>', table)
+    assert heads[:5] == ["NeurISE", "GGM", "SEDD", "D3PM", "DFM"]
+
+
+def test_columns_that_nobody_measured_are_left_out_and_a_common_floor_stands_once(tmp_path: Path) -> None:
+    rows = report_rows.rows("ising_curves", trials=1)
+    for row in rows:
+        row["metrics"] |= {"exact_tv": None, "tv_floor": 0.125}
+    html = build([report_rows.write(tmp_path / "r.jsonl", rows)]).html
+    table = html[html.index('id="ising_curves-smoke-summary"') :]
+    assert "exact TV</th>" not in table
+    assert table.count("floor 0.125</span>") == 2  # one for each number of rows
+    assert re.search(r'<th scope="col">total variation<br><span class="floor">floor 0.125</span></th>', table)
+    rows[0]["metrics"]["tv_floor"] = 0.5
+    html = build([report_rows.write(tmp_path / "r2.jsonl", rows)]).html
+    assert html.count("floor 0.5</span></td>") == 1
+
+
 def test_the_last_row_of_a_cell_counts_and_a_finished_one_above_a_failed_one(tmp_path: Path) -> None:
     (cell, *_) = report_rows.rows("potts", trials=1)
     newer = cell | {"code": {"neurise": "0.2.0", "digest": "f" * 12}, "metrics": {"tv": 0.123}}

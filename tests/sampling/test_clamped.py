@@ -1,5 +1,6 @@
 """Sampling with sites given, against the exact conditionals of the sampler's own law."""
 
+import chains
 import numpy as np
 import oracles
 import pytest
@@ -88,6 +89,18 @@ def test_the_impossible_leaves_no_particles() -> None:
     conditionals = untrained(SPACE, 0.0, constant=(2, -1, -1)).conditionals
     drawn = sample_clamped(conditionals, 10, *ask({0: 1}), generator=torch.Generator().manual_seed(0))
     assert drawn.effective.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("process", [{}, {"keep_prob": 0.5, "cycles": 2}], ids=["hard", "soft"])
+@pytest.mark.parametrize("values", [{0: 1}, {1: 0}, {1: 2, 2: 3}], ids=str)
+def test_an_unseen_symbol_may_be_given_or_drawn(process: dict, values: dict[int, int]) -> None:
+    n = 30_000
+    conditionals = chains.make(sites=3, states=4, constant={1: 2}, unseen=0.1, **process)
+    drawn = sample_clamped(conditionals, n, *ask(values), generator=torch.Generator().manual_seed(0))
+    expected = given_law(exact.chain_law(conditionals), values)
+    shares = torch.bincount(SPACE.index(drawn.x), minlength=SPACE.size).numpy() / n
+    worth = 1 / (1 / n + (0 if drawn.exact else 1 / float(drawn.effective.sum())))  # as above
+    assert oracles.tv(shares, expected) <= oracles.sampled_tv_tolerance(expected, worth)
 
 
 def test_labels_that_are_not_given_are_inferred() -> None:

@@ -53,7 +53,15 @@ def test_the_same_uniforms_give_the_same_rows(kind: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [{"states": 3, "sites": 4}, {"keep_prob": 0.6, "cycles": 2, "sites": 5}, {"skip": True}]
+    "kind",
+    [
+        {"states": 3, "sites": 4},
+        {"keep_prob": 0.6, "cycles": 2, "sites": 5},
+        {"skip": True},
+        {"states": 3, "sites": 4, "constant": {1: 2}, "unseen": 0.05},
+        {"keep_prob": 0.6, "cycles": 2, "sites": 5, "constant": {0: 1, 3: 0}, "unseen": 0.05},
+    ],
+    ids=str,
 )
 def test_rows_follow_the_exact_law(kind: dict) -> None:
     conditionals, n = chains.make(**kind), 40_000
@@ -73,7 +81,9 @@ def test_blocks_of_rows_do_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPa
     assert (whole == cut).all(-1).double().mean() >= 0.99
 
 
-@pytest.mark.parametrize("kind", [{"states": 3}, {"keep_prob": 0.4, "cycles": 2, "constant": {1: 0}, "skip": True}])
+@pytest.mark.parametrize(
+    "kind", [{"states": 3}, {"keep_prob": 0.4, "cycles": 2, "constant": {1: 0}, "unseen": 0.05, "skip": True}], ids=str
+)
 def test_a_committee_of_networks(kind: dict) -> None:
     conditionals, n = chains.committee(3, **kind), 300
     x = conditionals.noise.start(n, generator=torch.Generator().manual_seed(0))

@@ -1,3 +1,4 @@
+import chains
 import oracles
 import pytest
 import torch
@@ -59,6 +60,16 @@ def test_a_seed_gives_the_same_rows_by_any_method() -> None:
     )
     assert torch.equal(plain, fast)  # in float64 a step parts ways with a chance of about 1e-15
     assert torch.equal(fast, own)
+
+
+@pytest.mark.parametrize("name", [name for name in chains.KINDS if "unseen" in name])
+def test_unseen_symbols_are_drawn_by_the_plain_loop(name: str) -> None:
+    conditionals, n = chains.make(**chains.KINDS[name]), 500
+    x = conditionals.noise.start(n, generator=torch.Generator().manual_seed(0))
+    drawn = reverse(conditionals, x, generator=torch.Generator().manual_seed(1))
+    chains.assert_same_rows(conditionals, drawn, x, seed=1)
+    for site, only in chains.KINDS[name]["constant"].items():
+        assert (drawn[:, site] != only).any()
 
 
 def test_what_has_no_fast_form_is_drawn_by_the_plain_loop() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +46,15 @@ def peak_flops(device: torch.device) -> float:
 def slope(sizes: Sequence[float], seconds: Sequence[float]) -> float:
     """Exponent of the growth of time with size: the slope of the least-squares line of their logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def steps_a_second(history: Sequence[Mapping[str, float]]) -> float:
+    """How fast a run went from its first evaluation to its last: its start, the capture of a step on a GPU, is left out.
+
+    Where there is one evaluation alone, the start counts.
+    """
+    first, last = history[0] if len(history) > 1 else {"step": 0, "seconds": 0.0}, history[-1]
+    return (last["step"] - first["step"]) / (last["seconds"] - first["seconds"])
 
 
 def _wait(device: torch.device) -> None:

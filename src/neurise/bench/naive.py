@@ -1,16 +1,19 @@
-"""The reverse chain as one writes it first: two passes a step, the concatenated input, a Python loop.
+"""Sampling and training as one writes them first: the concatenated input, a Python loop, and two passes a reverse step.
 
-Every figure of speed is a ratio to this. It draws from the same law: only its cost is naive. It asks the
-network at constant sites too, so it serves where there are none.
+Every figure of speed is a ratio to this. It draws from the same law and descends the same loss: only its cost is naive. It
+asks the network at constant sites too, so it serves where there are none.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
 from neurise.conditionals import NetworkConditionals
+from neurise.losses import screening
 from neurise.networks._inputs import visible_one_hot
 from neurise.networks.site_mlp import SiteMLP
 from neurise.sampling.categorical import draw, uniforms
@@ -32,7 +35,7 @@ def reverse(
     network, noise = conditionals.network, conditionals.noise
     if not isinstance(network, SiteMLP):
         raise ValueError(f"the naive reference is written for a SiteMLP, not for {type(network).__name__}")
-    weight = torch.cat([network.time[None], network.site, network.token, network.label]).T.contiguous()
+    weight = _first_layer(network)
     times = torch.arange(noise.num_steps, device=x.device)
     x = x.clone()
     for t in list(reversed(range(noise.num_steps)))[:steps]:
@@ -47,6 +50,33 @@ def reverse(
     return x
 
 
+def train(
+    conditionals: NetworkConditionals, rows: Tensor, steps: int, batch_size: int, *, generator: Generator
+) -> list[float]:
+    """Descend the screening loss with AdamW, and return the loss of every step."""
+    network, noise = conditionals.network, conditionals.noise
+    if not isinstance(network, SiteMLP):
+        raise ValueError(f"the naive reference is written for a SiteMLP, not for {type(network).__name__}")
+    optimizer, found = torch.optim.AdamW(network.parameters(), lr=1e-3, foreach=False), []
+    draw_below = partial(torch.randint, size=(batch_size,), generator=generator, device=rows.device)
+    for _ in range(steps):
+        t = draw_below(noise.num_steps)
+        x = noise.corrupt(rows[draw_below(len(rows))], t, generator=generator)
+        u = noise.site(t)
+        logits = _logits(network, _first_layer(network), t, u, x, conditionals.hidden(t), None)
+        loss = screening(logits, x.gather(-1, u[:, None]).squeeze(-1)).mean()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+
+def _first_layer(network: SiteMLP) -> Tensor:
+    return torch.cat([network.time[None], network.site, network.token, network.label]).T.contiguous()
+
+
 def _logits(
     network: SiteMLP, weight: Tensor, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None
 ) -> Tensor:
@@ -55,7 +85,7 @@ def _logits(
     tau = (2 * t / network.num_steps - 1).to(dtype)
     site = functional.one_hot(u, sites).to(dtype)
     # The library's own one-hot, which is quicker than torch's: only what the loop costs is naive.
-    parts = [tau.expand(n, 1), site.expand(n, -1), visible_one_hot(x, u, hidden, states, dtype)]
+    parts = [tau[:, None].expand(n, 1), site.expand(n, -1), visible_one_hot(x, u, hidden, states, dtype)]
     if network.classes:
         parts.append(
             x.new_zeros(n, network.classes, dtype=dtype)
@@ -64,4 +94,4 @@ def _logits(
         )
     whole = torch.cat(parts, dim=-1)
     logits = network.answer(network.hidden(functional.linear(whole, weight, network.bias)), u.expand(n))
-    return logits if network.pair is None else logits + (network.pair[u] @ parts[2][..., None]).squeeze(-1)
+    return logits if network.pair is None else logits + network.pairwise(t.expand(n), u.expand(n), parts[2])

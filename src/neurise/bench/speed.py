@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from neurise.bench import naive
-from neurise.bench.clock import Timing, peak_flops, slope, timed
+from neurise.bench.clock import Timing, peak_flops, slope, steps_a_second, timed
 from neurise.conditionals import NetworkConditionals
 from neurise.devices import generator
 from neurise.models.neurise import NeurISE
@@ -51,6 +51,12 @@ class Case:
         """Additions and multiplications that a row needs: one column, the hidden layers and the head, at every step."""
         step = 2 * self.width * (1 + (self.depth - 1) * self.width + self.states)
         return self.sites * self.cycles * step
+
+    @property
+    def training_flops(self) -> int:
+        """Those that an example needs to go forward and back: every product is made three times."""
+        columns = self.sites * self.states
+        return 3 * 2 * self.width * (columns + (self.depth - 1) * self.width + self.states)
 
 
 @dataclass(frozen=True)
@@ -139,15 +145,27 @@ class Bench:
             yield Figure(axis, "exponent over 250 … 4000", exponent, "of the time a row")
 
     def _training(self) -> Iterator[Figure]:
-        sites, width, rows, seconds = (50, 16, 500, 0.1) if self.quick else (784, 192, 20_000, 8.0)
+        sites, width, rows, seconds = (50, 16, 500, 0.1) if self.quick else (784, 192, 20_000, 4.0)
         X = np.random.default_rng(0).integers(0, 2, (rows, sites), dtype=np.uint8)
-        for batch_size in (256, 2048):
-            model = NeurISE(width=width, depth=3, heads="shared", residual=False, batch_size=batch_size, patience=10**6)
-            model.fit(X, max_seconds=seconds, device=self.device, seed=0, verbose=False)
-            last = model.history_[-1]
-            yield Figure(
-                "training", f"batches of {batch_size}", last["step"] * batch_size / last["seconds"], "examples/s"
-            )
+        case = Case(sites=sites, width=width)
+        for batch_size in (256, 2048, 8192) if self.device.type == "cuda" else (256, 2048):
+            plain = self._naive_training(case, X, batch_size)
+            for precision in ("tf32", "bfloat16") if self.device.type == "cuda" else ("float32",):
+                size: dict[str, Any] = {"width": width, "depth": case.depth, "heads": "shared", "residual": False}
+                size |= {"members": 1, "skip": False, "learning_rate": 2e-3}
+                model = NeurISE(batch_size=batch_size, precision=precision, patience=10**6, **size)
+                model.fit(X, max_seconds=seconds, device=self.device, seed=0, verbose=False)
+                rate = batch_size * steps_a_second(model.history_)
+                share = case.training_flops * rate / self.roof
+                name = f"batches of {batch_size}, {precision}"
+                yield Figure("training", name, rate, "examples/s", rate * plain, share)
+
+    def _naive_training(self, case: Case, X: np.ndarray, batch_size: int) -> float:
+        """Seconds that the naive loop takes for an example."""
+        conditionals, source = case.conditionals(self.device), generator(0, self.device)
+        rows, steps = torch.from_numpy(X).to(self.device), 2 if self.quick else 20
+        timing = timed(lambda: naive.train(conditionals, rows, steps, batch_size, generator=source), self.device)
+        return timing.seconds / (steps * batch_size)
 
     def _figure(self, section: str, name: str, case: Case, timing: Timing, plain: float | None) -> Figure:
         rate = case.rows / timing.seconds

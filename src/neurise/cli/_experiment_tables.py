@@ -36,10 +36,12 @@ def _print_block(block: Block, table: Table) -> None:
     """Print a table; with spreads and floors where there is room for them, else with means alone."""
     if not block.labels:
         return
-    heads = [column.field.label for column in table.columns]
+    # What nobody has measured takes room from what somebody has.
+    shown = [k for k in range(len(table.columns)) if any(line[k].mean is not None for line in block.entries)]
+    heads = [table.columns[k].field.label for k in shown]
     width = shutil.get_terminal_size((80, 24)).columns
     for detail in (2, 1, 0):
-        cells = [[_text(entry, detail) for entry in line] for line in block.entries]
+        cells = [[_text(line[k], detail) for k in shown] for line in block.entries]
         widths = [max(len(head), *(len(line[k]) for line in cells)) for k, head in enumerate(heads)]
         labels = [label if len(label) <= ROOM else label[: ROOM - 1] + "…" for label in block.labels]
         if max(map(len, labels)) + sum(widths) + 3 * (len(widths) + 1) <= width:

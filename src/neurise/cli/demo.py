@@ -23,6 +23,7 @@ COUPLING = 0.5
 and memorising 10,000 samples is nearly as good as knowing the law. At 0.5 only what generalises does well."""
 
 SETTINGS: dict[str, Any] = {"width": 128, "depth": 2, "steps": 1000, "batch_size": 1024, "learning_rate": 4e-3}
+SETTINGS |= {"members": 1, "skip": False}  # one small network: the demo should take seconds
 MODELS: dict[str, dict[str, Any]] = {
     "hard": {"keep_prob": 0.0, "cycles": 1},
     "soft": {"keep_prob": 0.3, "cycles": 2},

@@ -90,6 +90,7 @@ def run(
     """
     from neurise import experiments
     from neurise.experiments import grid
+    from neurise.experiments._command import command_line
 
     chosen = [part.strip() for text in methods or [] for part in text.split(",") if part.strip()]
     one = experiments.find(name)
@@ -106,6 +107,9 @@ def run(
         only=_parts(only or []),
         grouped=grouped,
         any_code=any_code,
+        command=command_line(
+            name, scale, methods=chosen, seed=seed, trials=trials, only=only or [], grouped=grouped, device=device
+        ),
     )
     _tell(summary, results)
     if as_json:
@@ -129,7 +133,7 @@ def show(
     """Show what a results file holds."""
     from neurise import experiments
     from neurise.cli._experiment_tables import print_rows
-    from neurise.experiments import store
+    from neurise.experiments import grid, store
 
     contents = store.read(results)
     _tell_damaged(contents.damaged, results)
@@ -144,7 +148,8 @@ def show(
         made = f"neurise {rows[-1]['code']['neurise']}, code {code}"
         typer.echo(f"{name}, {scale}: {_counted(rows)}, by {made}")
         if name in experiments.names():
-            print_rows(experiments.find(name), rows)
+            one = experiments.find(name)
+            print_rows(one, grid.in_order(one, scale, rows))
 
 
 def _parts(only: list[str]) -> dict[str, list[str]]:

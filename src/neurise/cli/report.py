@@ -23,6 +23,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Put every figure and table of some results on one page, which needs no server and nothing from elsewhere."""
+    from neurise.report._left_out import left_out
     from neurise.report.build import TITLE, build
 
     output = output or results[0].with_suffix(".html")
@@ -40,6 +41,7 @@ def report(
                 "done": section.cells[0],
                 "planned": section.cells[1],
                 "failed": len(section.failed),
+                "not_run": left_out(section),
             }
             for section in sections
         ]

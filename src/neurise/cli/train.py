@@ -180,11 +180,12 @@ def _fit(model: Model, data: Dataset, output: Path, state: Path, *, resume: bool
 def _save(model: Model, output: Path, over: Path | None = None) -> None:
     """Save the model, of several processes once; then remove the state of a run that is over."""
     from neurise.training import distributed
+    from neurise.training.state import remove_checkpoints
 
     if distributed.is_leader():
         model.save(output)
         if over is not None:
-            over.unlink(missing_ok=True)
+            remove_checkpoints(over.parent)
 
 
 def _is_finished(output: Path) -> bool:
@@ -207,6 +208,8 @@ def _holds_model(folder: Path) -> bool:
 
 def _make_room(output: Path, state: Path, *, resume: bool, force: bool) -> None:
     """See to it that the model can be saved in the end: nothing is worse than to find out after a night of training."""
+    from neurise.training.state import remove_checkpoints
+
     for folder in (output, state.parent):
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{folder} is a file; a model is saved as a folder")
@@ -218,7 +221,7 @@ def _make_room(output: Path, state: Path, *, resume: bool, force: bool) -> None:
     if state.exists():
         ways_out = "--resume goes on with it, --force starts again"
         ask_before_replacing(f"{state} belongs to an unfinished run", force=force, ways_out=ways_out)
-        state.unlink()
+        remove_checkpoints(state.parent)
     elif _holds_model(output):
         ask_before_replacing(f"{output} holds a model already", force=force)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
-import socket
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from neurise._version import __version__
 
 WITHOUT_INFLUENCE = ("bench", "cli", "executors", "progress", "report", "tune", "tuning")
 """Parts of the package that show results or spread work, and change no metric."""
-SHOWING = ("__init__", "_figures", "_published", "_code", "_summary", "_unit", "grid", "store")
+SHOWING = ("__init__", "_figures", "_published", "_code", "_command", "_summary", "_unit", "grid", "store")
 """Those of the experiments themselves."""
 
 
@@ -34,18 +34,29 @@ def version(experiment: str) -> dict[str, str]:
 
 
 def machine(device: str | None) -> dict[str, Any]:
-    """Describe where a cell was computed."""
+    """Describe where a cell was computed: the kind of machine, and not its name."""
     import torch
 
     from neurise import devices
 
     place = devices.resolve(device)
-    name = torch.cuda.get_device_name(place) if place.type == "cuda" else platform.processor() or platform.machine()
+    name = torch.cuda.get_device_name(place) if place.type == "cuda" else _processor()
     return {
-        "host": socket.gethostname(),
-        "platform": platform.platform(),
+        "platform": " ".join(filter(None, (platform.system(), platform.machine(), *platform.libc_ver()))),
+        "cores": os.cpu_count(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "device": str(place),
         "device_name": name,
     }
+
+
+@cache
+def _processor() -> str:
+    """Name the kind of processor; Python itself does not know it on Linux."""
+    told = Path("/proc/cpuinfo")
+    for line in told.read_text(encoding="utf-8").splitlines() if told.is_file() else []:
+        what, _, name = line.partition(":")
+        if what.strip() == "model name" and name.strip():
+            return name.strip()
+    return platform.processor() or platform.machine()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,15 @@ def derived(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
+@cache
+def _load_once() -> None:
+    """Load what the first optimiser of a process loads, which takes seconds, so that no training time holds it."""
+    torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
+
+
 def train(model: Model, X: np.ndarray, y: Any = None, **options: Any) -> float:
     """Fit a model; return the seconds it took. What Ctrl-C cut short is no result."""
+    _load_once()
     began = time.perf_counter()
     model.fit(X, y, verbose=False, **options)
     if model.stopped_ == "interrupted":
@@ -43,6 +51,7 @@ def train_together(
     """Fit models of equal settings to data of equal shape as one batched computation; return the seconds for each."""
     from neurise.models._many import fit_many
 
+    _load_once()
     began = time.perf_counter()
     fitted = list(fit_many(models, sets, seeds=seeds, device=device, max_steps=max_steps, verbose=False))
     if any(model.stopped_ == "interrupted" for model in fitted):

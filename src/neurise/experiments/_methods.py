@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from neurise.dataset import Dataset
     from neurise.models.base import Model
 
-SETTINGS = ("depth", "batch_size", "learning_rate", "timesteps", "sampling_steps", "keep_prob", "cycles", "network")
+SETTINGS = (
+    "depth",
+    "batch_size",
+    "learning_rate",
+    "timesteps",
+    "sampling_steps",
+    "keep_prob",
+    "cycles",
+    "network",
+    "heads",
+)
 """Parameters of a cell that are handed to the model, where it has them."""
 
 
@@ -25,14 +35,23 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+ALONE: Mapping[str, Any] = {"members": 1, "skip": False}
+"""One network without pairwise terms, as the other methods have."""
+
 METHODS: Mapping[str, Method] = {
-    "neurise": Method("NeurISE", "neurise"),
-    "ggm": Method("GGM", "ggm", {"keep_prob": 0.2, "cycles": 3}),
+    "neurise": Method("NeurISE", "neurise", ALONE),
+    "ggm": Method("GGM", "ggm", {"keep_prob": 0.2, "cycles": 3, **ALONE}),
     "sedd": Method("SEDD", "sedd"),
     "d3pm": Method("D3PM", "d3pm"),
     "dfm": Method("DFM", "dfm"),
-    "neurise_soft": Method("NeurISE, soft noise", "neurise", {"keep_prob": 0.2, "cycles": 3}),
-    "neurise_cross_entropy": Method("NeurISE, cross-entropy", "neurise", {"loss": "cross_entropy"}),
+    "neurise_committee": Method("NeurISE, committee of four", "neurise", {"members": 4, "skip": True}),
+    "neurise_paper": Method(
+        "NeurISE, the paper's form",
+        "neurise",
+        {"loss": "screening", "heads": "shared", "residual": False, "hide_noised": False, **ALONE},
+    ),
+    "neurise_soft": Method("NeurISE, soft noise", "neurise", {"keep_prob": 0.2, "cycles": 3, **ALONE}),
+    "neurise_cross_entropy": Method("NeurISE, cross-entropy", "neurise", {"loss": "cross_entropy", **ALONE}),
     "d3pm_published": Method("D3PM, published posterior", "d3pm", {"posterior": "published"}),
     "d3pm_absorbing": Method("D3PM, absorbing", "d3pm", {"noise": "absorbing"}),
     "pairwise": Method("pairwise", "pairwise"),
@@ -89,5 +108,5 @@ def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Mod
     width, depth = int(parameters["width"]), int(parameters["depth"])
     if parameters.get("network", "site_mlp") != "site_mlp":
         return model.set_params(width=width)
-    target = count_parameters(NeurISE(width=width, depth=depth), data.space, classes)
+    target = count_parameters(NeurISE(width=width, depth=depth, **ALONE), data.space, classes)
     return match_width(model, target, data.space, classes)  # type: ignore[arg-type]

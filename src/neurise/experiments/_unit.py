@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
 import warnings
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 from neurise import executors
@@ -80,4 +82,6 @@ def _row(experiment: Experiment, unit: Unit, cell: Cell, outcome: Outcome, told:
 
 def _failure(error: BaseException, trace: str) -> dict[str, Any]:
     message = " ".join(str(error).split())
-    return {"status": "failed", "error": f"{type(error).__name__}: {message}".rstrip(": "), "traceback": trace}
+    # Rows are handed on: where the code lies on this machine is nobody's concern.
+    told = re.sub(r'File "([^"]+)"', lambda found: f'File "{"/".join(PurePath(found[1]).parts[-3:])}"', trace)
+    return {"status": "failed", "error": f"{type(error).__name__}: {message}".rstrip(": "), "traceback": told}

@@ -36,6 +36,7 @@ class Summary:
     codes: set[str] = field(default_factory=set)  # digests of the code that the workers of this run had
     damaged: list[int] = field(default_factory=list)  # lines of the results file that cannot be read
     rows: list[store.Row] = field(default_factory=list)
+    command: str | None = None  # what new rows say they were made by
 
     @property
     def missing(self) -> int:
@@ -58,6 +59,7 @@ def run(
     grouped: bool | None = None,
     any_code: bool = False,
     verbose: bool | None = None,
+    command: str | None = None,
 ) -> Summary:
     """Compute the cells that a results file lacks, and add them to it as they come.
 
@@ -65,12 +67,13 @@ def run(
 
     A cell is identified by experiment, scale, parameters, seed and code; with ``any_code`` cells that another version of the
     code has finished count too. A cell that fails is recorded with its error, does not stop the rest, and is tried again
-    next time. Ctrl-C ends the run and keeps what is finished.
+    next time. Ctrl-C ends the run and keeps what is finished. ``command`` is kept in the new rows: what was typed for them.
     """
     units = plan(experiment, scale, methods=methods, seed=seed, trials=trials, only=only, grouped=grouped)
     if executors.kind_of(executor) in ("serial", "process"):
         machine(device)  # a device that is not there is refused at once
     missing, summary = _missing(experiment, units, Path(results), any_code=any_code)
+    summary.command = command
     began = time.monotonic()
     progress = Progress(
         f"{experiment.name}, {scale}",
@@ -124,6 +127,14 @@ def plan(
         name = digest(shared) if together and experiment.groupable(cell.parameters) else cell.key
         groups.setdefault(name, []).append(cell)
     return [Unit(tuple(members)) for members in groups.values()]
+
+
+def in_order(experiment: Experiment, scale: str, rows: Sequence[store.Row]) -> list[store.Row]:
+    """Put rows into the order of the plan, which is not the one that they were finished in."""
+    every = [*experiment.methods, *experiment.more_methods]
+    planned = experiment.parameters(experiment.scales[scale], every) if scale in experiment.scales else ()
+    places = {digest(parameters): place for place, parameters in enumerate(planned)}
+    return sorted(rows, key=lambda row: (places.get(digest(row["parameters"]), len(places)), row["seed"]))
 
 
 def _kept(every: Iterable[dict[str, Scalar]], only: Mapping[str, Sequence[str]]) -> list[dict[str, Scalar]]:
@@ -181,7 +192,7 @@ def _work(
     pending, attempts = deque(units), Counter[str]()
 
     def keep(rows: list[store.Row]) -> None:
-        store.append(results, rows)
+        store.append(results, [{**row, "command": summary.command} for row in rows])
         summary.codes |= {row["code"]["digest"] for row in rows}
         good = sum(row["status"] == "done" for row in rows)
         summary.done += good

@@ -52,7 +52,7 @@ class LocalGlobal(LawExperiment):
     def parameters(self, scale: Scale, methods: Sequence[str]) -> Iterator[dict[str, Scalar]]:
         """Give each network its width."""
         for cell in super().parameters(scale, methods):
-            yield {**cell, "method": "neurise", "width": WIDTHS[str(cell["network"])]}
+            yield {**cell, "method": "neurise", "width": WIDTHS[str(cell["network"])], "heads": "shared"}
 
     def law(self, parameters: Mapping[str, Scalar]) -> Dataset:
         """Return the instance."""

@@ -27,6 +27,7 @@ class Theory(Experiment):
         "Appendix, “Theory”: TV ≤ δ_T + Tη + γ, the corollary on empirical starts, and the choice of reverse kernels"
     )
     notes = ("Exact on 3×3 spins and on 2×2 sites of three states; ε = 0.5 and two cycles unless another is named.",)
+    labels = {"edwards_anderson": "Edwards–Anderson 3×3", "potts": "Potts 2×2, p = 3"}  # noqa: RUF012
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
             1, {"data": DATA[1:], "rows": (100, 1000)}, {"steps": 40, "width": 16}, "the Potts model alone, one seed"

@@ -84,7 +84,7 @@ def fit_many(
         _trial(model, *data, run=run, place=place)
         for model, run, *data in zip(targets, runs, *lists.values(), strict=True)
     ]
-    _learn(trials)
+    _learn_all(trials)
     for target, trial in zip(targets, trials, strict=True):  # which are as they were until all is done
         vars(target).clear()
         vars(target).update(vars(trial.model))
@@ -112,13 +112,54 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
     own = _fresh(model)
     schema, rows, held = learn_schema(X, y, weights, validation, alphabet=own.alphabet, order=own.order)
     own.schema_, own.device_, own.history_, own.stopped_ = schema, place, [], "constant"
+    return _unit(own, rows, held, run)
+
+
+def _unit(own: Model, rows: Rows, held: Rows | None, run: Run) -> Trial:
+    """Tell what of a model and its data must be equal for models to be trained together."""
+    schema = own.schema_
     looks = [repr(schema.space), schema.classes, schema.constant.tolist()]
     if isinstance(own, TrainedModel):
         own.settings(run.max_steps, run.max_seconds)  # which checks them
         rest, held_back = own.divide(rows, held, run.seed)
-        looks += [rest.weights is None, held_back is None, held_back is None or held_back.weights is None]
+        looks += [
+            {name: plain(own.chosen(name)) for name in own.open_settings()},
+            rest.x.shape[1],  # one more than the sites where there are folds
+            rest.weights is None,
+            held_back is None,
+            held_back is None or held_back.weights is None,
+        ]
     kind = json.dumps([type(own).__name__, plain(own.get_params()), looks])
     return Trial(own, rows, held, run, kind)
+
+
+def _learn_all(trials: list[Trial]) -> None:
+    """Train all models, those that have parts by their parts."""
+    parts = [_parts(trial) for trial in trials]
+    units = [unit for trial, own in zip(trials, parts, strict=True) for unit in (own or [trial])]
+    _learn(units)
+    for trial, own in zip(trials, parts, strict=True):
+        models = [unit.model for unit in own if isinstance(unit.model, TrainedModel)]
+        if models and isinstance(trial.model, TrainedModel):
+            trial.model.put_together(models, trial.rows, trial.held, trial.run.seed)
+    lost = [number for number, trial in enumerate(trials) if trial.model.stopped_ == "diverged"]
+    if lost:
+        warnings.warn(
+            f"models {', '.join(map(str, lost))} of {len(trials)} diverged and keep their last good weights: try a smaller "
+            "learning_rate, or another loss if the model offers any",
+            stacklevel=3,
+        )
+
+
+def _parts(trial: Trial) -> list[Trial]:
+    """Take a model apart, if it is trained in parts."""
+    if not isinstance(trial.model, TrainedModel) or not bool((trial.model.schema_.constant < 0).any()):
+        return []
+    found = trial.model.parts()
+    for part in found:
+        part.take_place(trial.model)
+    runs = [trial.model.run_of_part(number, len(found), trial.run) for number in range(len(found))]
+    return [_unit(part, trial.rows, trial.held, run) for part, run in zip(found, runs, strict=True)]
 
 
 def _learn(trials: list[Trial]) -> None:
@@ -133,18 +174,15 @@ def _learn(trials: list[Trial]) -> None:
         else:
             _together([model for model, _ in trained], group, begin_only=interrupted)
         interrupted = interrupted or any(trial.model.stopped_ == "interrupted" for trial in group)
-    lost = [number for number, trial in enumerate(trials) if trial.model.stopped_ == "diverged"]
-    if lost:
-        warnings.warn(
-            f"models {', '.join(map(str, lost))} of {len(trials)} diverged and keep their last good weights: try a smaller "
-            "learning_rate, or another loss if the model offers any",
-            stacklevel=3,
-        )
 
 
 def _alone(trial: Trial) -> None:
     with suppress(TrainingDiverged):  # stopped_ tells
-        trial.model._learn(trial.rows, trial.held, trial.run)
+        if isinstance(trial.model, TrainedModel):  # or a part of one
+            settings = trial.model.settings(trial.run.max_steps, trial.run.max_seconds)
+            trial.model._learn_whole(trial.rows, trial.held, settings, trial.run)
+        else:
+            trial.model._learn(trial.rows, trial.held, trial.run)
 
 
 def _together(models: list[TrainedModel], group: list[Trial], *, begin_only: bool) -> None:
@@ -160,14 +198,16 @@ def _together(models: list[TrainedModel], group: list[Trial], *, begin_only: boo
         model.stopped_ = "interrupted"  # unless training comes to an end of its own
     if begin_only:
         return
-    stacked = Stacked([model.objective_.network for model in models])
     parts = [model.divide(t.rows, t.held, t.run.seed) for model, t in zip(models, group, strict=True)]
+    for model, part, trial in zip(models, parts, group, strict=True):
+        model.prepare(*part, trial.run.seed, given=trial.held is not None)
+    stacked = Stacked([model.objective_.network for model in models])
     held = [part for _, part in parts if part is not None]
     history: list[dict[str, Any]] = []
     reason = train(
         ManyObjective(models[0].objective_, stacked),
-        place_many([rows for rows, _ in parts], models[0].space_.states, device),
-        place_many(held, models[0].space_.states, device) if held else None,
+        place_many([rows for rows, _ in parts], models[0].symbols_in(parts[0][0]), device),
+        place_many(held, models[0].symbols_in(held[0]), device) if held else None,
         settings,
         generator=devices.generator(_joint_seed(trial.run.seed for trial in group), device),
         fingerprint={},
@@ -177,6 +217,7 @@ def _together(models: list[TrainedModel], group: list[Trial], *, begin_only: boo
     for k, model in enumerate(models):
         model.objective_.network.load_state_dict(stacked.weights_of(k))
         model.objective_.network.requires_grad_(False)
+        model.finish()
         model.history_ = [_of(k, record) for record in history if record["judged"][k]]
         if history and history[-1]["diverged"][k]:
             model.stopped_ = "diverged"

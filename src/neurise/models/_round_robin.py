@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,17 +12,23 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from neurise import discovery, exact, likelihood
+from neurise import devices, discovery, exact, likelihood
 from neurise.alphabet import Symbols
 from neurise.batching import batches
 from neurise.conditionals import NetworkConditionals, is_autoregressive
+from neurise.models._folds import MOST_FOLDS, with_folds, without_folds
+from neurise.models._kinds import join, weigh
+from neurise.models._pairwise_terms import fix_pairwise
 from neurise.models._search import SHARED, SearchSpace
+from neurise.models._sized import suited
 from neurise.models._trained import TrainedModel
 from neurise.networks._committee import Committee
+from neurise.networks._unseen import ignore_unseen
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.clamped import sample_clamped
 from neurise.sampling.corrector import correct
 from neurise.sampling.reverse import sample
+from neurise.training.batches import Rows
 from neurise.training.settings import is_number, positive_whole
 
 FEW_PARTICLES = 10
@@ -39,16 +46,21 @@ class RoundRobinModel(TrainedModel):
 
     keep_prob: float = 0.0
     cycles: int = 1
-    width: int = 256
-    depth: int = 2
+    width: int | None = None
+    depth: int | None = None
     network: str = "site_mlp"
     heads: str = "site"
     residual: bool = True
-    skip: bool = False
-    members: int = 1
+    skip: bool | None = None
+    members: int | None = None
+    batch_size: int | None = None  # type: ignore[assignment]
+    learning_rate: float | None = None  # type: ignore[assignment]
     clean: float = 0.0
     sweeps: int = 0
+    unseen: float = 1e-6
 
+    share_: float = field(init=False)
+    """After ``fit``, of a committee with two kinds of members: how much of its answer comes from those with pairwise terms."""
     effective_samples_: float = field(init=False)
     """Of the last ``sample`` with ``clamp``: how many independent samples its weighted particles were worth."""
 
@@ -113,7 +125,7 @@ class RoundRobinModel(TrainedModel):
     def _network_conditionals(self, *, hide_noised: bool, heat_bath: bool = False) -> NetworkConditionals:
         """Check the parameters and make the untrained conditionals for the fitted schema."""
         schema = self.schema_
-        width, depth = positive_whole("width", self.width), positive_whole("depth", self.depth)
+        width, depth, members = (positive_whole(name, self.chosen(name)) for name in ("width", "depth", "members"))
         noise = RoundRobin(schema.space, self.keep_prob, positive_whole("cycles", self.cycles), heat_bath)
         make = discovery.find("neurise.networks", self.network)
         if not make.one_site:
@@ -121,7 +133,6 @@ class RoundRobinModel(TrainedModel):
                 f"network {self.network!r} predicts all sites at once; {type(self).__name__} asks for one site at a time, "
                 "as site_mlp and local_mlp do"
             )
-        members = positive_whole("members", self.members)
         build = partial(
             make, schema.space, noise.num_steps, width=width, depth=depth, classes=schema.classes, **self._extras(make)
         )
@@ -133,17 +144,78 @@ class RoundRobinModel(TrainedModel):
                 f"network {self.network!r} knows each step's own site alone; clean={self.clean} needs site_mlp"
             )
         constant = schema.constant.to(self.device_)
-        return NetworkConditionals(network, noise, constant, hide_noised=hide_noised, width=width)
+        return NetworkConditionals(network, noise, constant, hide_noised=hide_noised, width=width, unseen=self.unseen)
 
     def _extras(self, make: type[nn.Module]) -> dict[str, Any]:
         """Collect what is asked of the network beyond the paper's; one that does not know of it refuses."""
-        asked = {"heads": self.heads, "residual": bool(self.residual), "skip": bool(self.skip)}
+        asked = {"heads": self.heads, "residual": bool(self.residual), "skip": bool(self.chosen("skip"))}
+        asked["clean"] = self.clean > 0
         known = getattr(make, "extras", ())
         if self.skip and "skip" not in known:
             raise ValueError(
                 f"network {self.network!r} has no pairwise terms; leave skip={self.skip!r} out, or use site_mlp"
             )
         return {name: asked[name] for name in known}
+
+    def open_settings(self) -> dict[str, Any]:
+        """Return the settings that suit the size of the data; before there are any, those for little."""
+        if not hasattr(self, "schema_"):
+            return suited(0, 1, 2, gpu=False)
+        space = self.schema_.space
+        found = suited(self.schema_.count, space.sites, space.states, gpu=self.device_.type == "cuda")
+        hard = is_number(self.keep_prob) and self.keep_prob == 0 and bool(getattr(self, "hide_noised", False))
+        return {**found, "skip": found["skip"] and hard and self.network == "site_mlp"}
+
+    def parts(self) -> list[TrainedModel]:
+        """Let the two kinds of a committee, with pairwise terms and without, be trained each in its own time."""
+        members, hard = self._members(), is_number(self.keep_prob) and self.keep_prob == 0
+        if members % 2 or not (self.chosen("skip") and hard and getattr(self, "hide_noised", False)):
+            return []
+        settings = {**self.get_params(), **{name: self.chosen(name) for name in self.open_settings()}}
+        return [type(self)(**{**settings, "members": members // 2, "skip": skip}) for skip in (True, False)]
+
+    def assemble(self, parts: Sequence[TrainedModel], rows: Rows, held: Rows | None, seed: int) -> None:
+        """Make one committee of both kinds, and let the rows held back say what each is worth."""
+        objective: Any = self._built()
+        network = objective.network.to_empty(device=self.device_).requires_grad_(False)
+        join(network, [part.objective_.network for part in parts])
+        rows, judges = parts[0].divide(rows, held, seed)
+        if judges is not None:
+            self.share_ = weigh(objective, judges, generator=devices.generator(seed, self.device_))
+
+    def divide(self, rows: Rows, held: Rows | None, seed: int) -> tuple[Rows, Rows | None]:
+        """Let a committee learn from all rows, each member from all but a fold of its own, by which it is judged."""
+        folds = self._folds()
+        if held is None and folds:
+            own = with_folds(rows, folds, seed=seed)
+            if bool(torch.bincount(own.x[:, -1], minlength=folds).all()):
+                return own, own.take(torch.nonzero(own.x[:, -1] < self._members()).flatten())
+        return super().divide(rows, held, seed)
+
+    def _members(self) -> int:
+        return positive_whole("members", self.chosen("members"))
+
+    def _folds(self) -> int:
+        """How many folds the rows of a committee are cut into; 0 where there is no committee, or no validation."""
+        members = self._members()
+        if members == 1 or members > MOST_FOLDS or not self.validation_fraction:
+            return 0
+        return max(members, round(min(MOST_FOLDS, 1 / self.validation_fraction)))
+
+    def prepare(self, rows: Rows, held: Rows | None, seed: int, *, given: bool) -> None:
+        """Fit the pairwise terms of an autoregressive model, which the network then starts from and leaves as they are."""
+        x, fold = without_folds(rows.x, self.space_.sites)
+        objective: Any = self.objective_
+        if fold is not None:
+            self.objective_ = objective = replace(objective, folds=self._folds())
+        if self.chosen("skip") and is_autoregressive(objective.conditionals):
+            fix_pairwise(objective.conditionals, replace(rows, x=x), held if given else None, fold, seed)
+
+    def finish(self) -> None:
+        """Make a network blind to symbols that it never saw."""
+        conditionals: NetworkConditionals = self.objective_.conditionals  # type: ignore[attr-defined]
+        if conditionals.unseen and is_autoregressive(conditionals):  # else noise has shown it all symbols
+            ignore_unseen(conditionals.network, conditionals.constant)
 
     def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
         if clamp is None:

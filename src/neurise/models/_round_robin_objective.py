@@ -11,6 +11,7 @@ from torch import Generator, Tensor, nn
 
 from neurise import losses
 from neurise.conditionals import NetworkConditionals
+from neurise.models._folds import without_folds
 from neurise.networks._committee import Committee
 from neurise.training.objective import Network
 
@@ -24,6 +25,7 @@ class Example(NamedTuple):
     hidden: Tensor  # (n, sites)
     y: Tensor | None  # (n,)
     x_u: Tensor  # (n,)
+    fold: Tensor | None = None  # (n,): the member of a committee that may not learn from the row
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class RoundRobinObjective(ABC):
     conditionals: NetworkConditionals
     clean: float = field(default=0.0, kw_only=True)
     """Share of the examples that are not noised and ask for any site: they teach the conditionals of the data itself."""
+    folds: int = field(default=0, kw_only=True)
+    """Into how many folds rows are cut that bear their fold: member k of a committee never learns from fold k, which judges it."""
 
     @property
     def network(self) -> nn.Module:
@@ -50,6 +54,7 @@ class RoundRobinObjective(ABC):
     def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
         """Noise each row to a time of its own. Times are stratified: a batch covers all steps evenly."""
         noise, n = self.conditionals.noise, len(x)
+        x, fold = without_folds(x, noise.space.sites)
         steps = self.conditionals.steps_to_learn
         place = torch.arange(n, device=x.device) + torch.rand(n, generator=generator, device=x.device)
         t = steps[(place * (len(steps) / n)).long().clamp(max=len(steps) - 1)]
@@ -58,7 +63,7 @@ class RoundRobinObjective(ABC):
             t, u = self._some_clean(t, u, generator=generator)
         x_t = noise.corrupt(x, t, generator=generator)
         x_u = x_t.gather(-1, u[:, None]).squeeze(-1)
-        return Example(t, u, x_t, self.conditionals.hidden(t), y, x_u)
+        return Example(t, u, x_t, self.conditionals.hidden(t), y, x_u, fold)
 
     def _some_clean(self, t: Tensor, u: Tensor, *, generator: Generator) -> tuple[Tensor, Tensor]:
         """Move a random share of the examples to time 0, each with a site of its own that varies."""
@@ -70,17 +75,28 @@ class RoundRobinObjective(ABC):
 
     def losses(self, network: Network, drawn: Any) -> Tensor:
         """Return the training loss of each example. The members of a committee learn each by itself."""
-        t, u, x, hidden, y, x_u = drawn
+        t, u, x, hidden, y, x_u, fold = drawn
         logits = network(t, u, x, hidden, y)
         if not isinstance(self.network, Committee):
             return self.loss_of(logits, x_u)
-        return self.loss_of(logits, x_u[:, None].expand(logits.shape[:-1])).mean(-1)
+        each = self.loss_of(logits, x_u[:, None].expand(logits.shape[:-1]))  # (n, members)
+        if fold is not None:
+            others = fold[:, None] != torch.arange(each.shape[-1], device=fold.device)
+            each = each * others * (self.folds / (self.folds - 1))
+        return each.mean(-1)
 
     @abstractmethod
     def loss_of(self, logits: Tensor, x_u: Tensor) -> Tensor:
         """Return the loss of logits (..., states) where the token x_u (...) was observed."""
 
     def scores(self, network: Network, drawn: Any) -> Tensor:
-        """Return the cross-entropy: a proper score, whatever the training loss, so that losses can be compared by it."""
-        t, u, x, hidden, y, x_u = drawn
-        return losses.cross_entropy(self.conditionals.opinion(network(t, u, x, hidden, y)), x_u)
+        """Return the cross-entropy: a proper score, whatever the training loss, so that losses can be compared by it.
+
+        Where there are folds, it is that of the one member that has not learnt from the row.
+        """
+        t, u, x, hidden, y, x_u, fold = drawn
+        logits = network(t, u, x, hidden, y)
+        if fold is None:
+            return losses.cross_entropy(self.conditionals.opinion(logits), x_u)
+        own = fold[:, None, None].expand(-1, 1, logits.shape[-1])
+        return losses.cross_entropy(logits.gather(-2, own).squeeze(-2), x_u)

@@ -26,6 +26,7 @@ class Schema:
     order: tuple[int, ...]  # the user's site at each place; tokens inside a model are always in this order
     constant: Tensor  # (sites,) the only token of each place, or −1
     labels: Labels | None
+    count: int = 0  # rows that were learnt from
 
     @property
     def classes(self) -> int:
@@ -95,6 +96,7 @@ class Schema:
             "order": list(self.order),
             "constant": self.constant.tolist(),
             "labels": None if self.labels is None else self.labels.to_dict(),
+            "count": self.count,
         }
 
     @classmethod
@@ -106,6 +108,7 @@ class Schema:
             tuple(fields["order"]),
             torch.tensor(fields["constant"], dtype=torch.int64),
             None if fields["labels"] is None else Labels.from_dict(fields["labels"]),
+            fields.get("count", 0),
         )
 
 
@@ -148,7 +151,7 @@ def learn_schema(
         held = draft.rows(held_x, held_y, held_masses, "validation")
     shown = rows.x if held is None else torch.cat([rows.x, held.x])
     constant = torch.where((shown == shown[0]).all(0), shown[0].long(), -1)
-    return Schema(symbols, space, draft.order, constant, labels), rows, held
+    return Schema(symbols, space, draft.order, constant, labels, len(rows)), rows, held
 
 
 def _checked_weights(weights: Any, n: int) -> np.ndarray | None:

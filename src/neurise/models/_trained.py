@@ -20,6 +20,7 @@ from neurise.training.batches import Rows, digest, split
 from neurise.training.loop import TrainingDiverged, train
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings, is_number
+from neurise.training.state import part_folder
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -61,9 +62,65 @@ class TrainedModel(Model):
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         settings = self.settings(run.max_steps, run.max_seconds)
+        varies = bool((self.schema_.constant < 0).any())
+        parts = self.parts() if varies else []
+        if parts:
+            self._learn_parts(parts, rows, held, run)
+            return
+        self._learn_whole(rows, held, settings, run)
+
+    def _learn_whole(self, rows: Rows, held: Rows | None, settings: Settings, run: Run) -> None:
         self.begin(rows, settings, run.seed)
         if bool((self.schema_.constant < 0).any()):
-            self._train(rows, held, settings, run)
+            try:
+                self._train(rows, held, settings, run)
+            finally:
+                self.finish()
+
+    def _learn_parts(self, parts: list[TrainedModel], rows: Rows, held: Rows | None, run: Run) -> None:
+        """Train the parts one after another, each within its share of the time, and put them together, whatever ends them."""
+        lost: BaseException | None = None
+        interrupted = False
+        for number, part in enumerate(parts):
+            part.take_place(self)
+            own = self.run_of_part(number, len(parts), run)
+            if interrupted:
+                part.begin(rows, part.settings(own.max_steps, own.max_seconds), own.seed)
+                continue
+            try:
+                part._learn_whole(rows, held, part.settings(own.max_steps, own.max_seconds), own)
+            except (TrainingDiverged, OSError, KeyboardInterrupt) as error:
+                lost = error
+            interrupted = part.stopped_ == "interrupted"
+        self.put_together(parts, rows, held, run.seed)
+        if lost is not None:
+            raise lost
+
+    def take_place(self, whole: TrainedModel) -> None:
+        """Become a part of a model that is being fitted: same data, same device, nothing learnt."""
+        self.schema_, self.device_, self.history_, self.stopped_ = whole.schema_, whole.device_, [], "interrupted"
+
+    @staticmethod
+    def run_of_part(number: int, parts: int, run: Run) -> Run:
+        """Give a part its share of the time, and a checkpoint of its own: the first one has the folder, the others one in it."""
+        seconds = None if run.max_seconds is None else run.max_seconds / parts
+        checkpoint = None if run.checkpoint is None else part_folder(run.checkpoint, number)
+        return run._replace(max_seconds=seconds, checkpoint=checkpoint)
+
+    def put_together(self, parts: Sequence[TrainedModel], rows: Rows, held: Rows | None, seed: int) -> None:
+        """Make this model of its parts: their weights, what they recorded, and why they ended."""
+        self.assemble(parts, rows, held, seed)
+        self.history_[:] = _merged([part.history_ for part in parts])
+        ends = [part.stopped_ for part in parts]
+        self.stopped_ = next((end for end in ("interrupted", "diverged") if end in ends), ends[-1])
+
+    def parts(self) -> list[TrainedModel]:
+        """Return models that are trained in the place of this one, each by itself; none, unless a model says so."""
+        return []
+
+    def assemble(self, parts: Sequence[TrainedModel], rows: Rows, held: Rows | None, seed: int) -> None:
+        """Put the weights of trained parts together."""
+        raise NotImplementedError(f"{type(self).__name__} has no parts")
 
     def begin(self, rows: Rows, settings: Settings, seed: int, together: int = 1) -> None:
         """Check that so many models like this one can be trained together on such data, and draw the weights of this one."""
@@ -77,6 +134,28 @@ class TrainedModel(Model):
         # Weights are drawn on the CPU, so that a seed means the same start on every device.
         network.to_empty(device="cpu").reset(torch.Generator().manual_seed(seed))  # type: ignore[operator]
         network.to(self.device_)
+
+    def prepare(self, rows: Rows, held: Rows | None, seed: int, *, given: bool) -> None:
+        """Do what can be done for the drawn weights before the training loop; nothing, unless a model has something to do.
+
+        ``given`` says that the rows held back are the user's own.
+        """
+
+    def finish(self) -> None:
+        """Do what is left to be done for the weights after the training loop."""
+
+    def symbols_in(self, rows: Rows) -> int:
+        """How many values a number of the divided rows may have: the states, or more where they bear something else besides."""
+        return self.space_.states if rows.x.shape[1] == self.space_.sites else 256
+
+    def open_settings(self) -> dict[str, Any]:
+        """Return a value for every setting that may be left open (None), once ``schema_`` and ``device_`` are known."""
+        return {}
+
+    def chosen(self, name: str) -> Any:
+        """Return a setting: the user's, or the one that suits the data where it was left open."""
+        value = getattr(self, name)
+        return self.open_settings()[name] if value is None and name in self.open_settings() else value
 
     def divide(self, rows: Rows, held: Rows | None, seed: int) -> tuple[Rows, Rows | None]:
         """Hold some rows back to validate with, unless the user gave such."""
@@ -93,11 +172,13 @@ class TrainedModel(Model):
             "max_seconds": plain(settings.max_seconds),
             "device": self.device_.type,
         }
+        given = held is not None
         rows, held = self.divide(rows, held, run.seed)
+        self.prepare(rows, held, run.seed, given=given)
         network, examples = self.objective_.network, settings.batch_size
         others = memory.training_bytes(network, 0, examples, self.objective_.bytes_per_example)
         place = partial(
-            placing.place, states=self.space_.states, device=self.device_, batch_size=examples, seed=run.seed
+            placing.place, states=self.symbols_in(rows), device=self.device_, batch_size=examples, seed=run.seed
         )
         room = placing.room_for_rows(self.device_, others)
         source = place(rows, room=room)
@@ -138,7 +219,7 @@ class TrainedModel(Model):
             "patience",
             "precision",
         )
-        chosen = {name: getattr(self, name) for name in names}
+        chosen = {name: self.chosen(name) for name in names}
         return Settings(max_steps=max_steps, max_seconds=max_seconds, **chosen)
 
     def _tensors(self) -> Mapping[str, Tensor]:
@@ -152,3 +233,14 @@ class TrainedModel(Model):
         with torch.device("meta"):  # shapes alone: how large the network is should be known before memory is taken
             self.objective_ = self._build()
         return self.objective_
+
+
+def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
+    """Make one record of several runs of the same length: means over those that reached a step, and the seconds of all."""
+    merged = []
+    for step in sorted({record["step"] for history in histories for record in history}):
+        there = [record for history in histories for record in history if record["step"] == step]
+        until = [[r["seconds"] for r in history if r["step"] <= step] for history in histories]
+        means = {name: sum(r[name] for r in there) / len(there) for name in there[0] if name not in ("step", "seconds")}
+        merged.append({"step": step, "seconds": sum(max(spent, default=0.0) for spent in until), **means})
+    return merged

@@ -23,6 +23,9 @@ from neurise.training.batches import Rows
 from neurise.training.loop import TrainingDiverged
 from neurise.training.settings import checked_limits, positive_whole
 
+EARLIER = {"unseen": 0.0}
+"""What models did before they had a parameter: a file that does not name it was written then."""
+
 
 class Run(NamedTuple):
     """What ``fit`` was told about the run, checked."""
@@ -222,7 +225,8 @@ class Model(Estimator, ABC):
     @classmethod
     def restored(cls, config: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Self:
         """Make a fitted model from what :func:`neurise.persistence.load_folder` read."""
-        model = cls(**config["params"])
+        earlier = {name: value for name, value in EARLIER.items() if name in cls.parameters()}
+        model = cls(**{**earlier, **config["params"]})
         model.schema_ = Schema.from_dict(config["schema"])
         model.history_, model.stopped_, model.device_ = config["history"], config["stopped"], device
         model._restore(tensors)

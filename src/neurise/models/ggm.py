@@ -54,8 +54,9 @@ class GGM(RoundRobinModel):
         cycles: how often the noise goes round all sites.
         reverse: "bayes" draws a site given its present token too, "heat_bath" (the original) from the conditional alone.
             Both reverse the chain exactly when the conditionals are exact.
-        width, depth: size of the network; ``network`` is "site_mlp" (one for all steps) or "local_mlp" (one a step).
-        heads, residual, skip, members, clean, sweeps: the network's and the corrector's, as :class:`NeurISE` has them.
+        width, depth: size of the network, by default one that suits the data; ``network`` is "site_mlp" (one for all steps) or
+            "local_mlp" (one a step).
+        heads, residual, skip, members, clean, sweeps, unseen: the network's and the corrector's, as :class:`NeurISE` has them.
         order: the sites in the order in which they are noised.
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.

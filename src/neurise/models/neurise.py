@@ -33,13 +33,18 @@ class NeurISE(RoundRobinModel):
         keep_prob: ε, the probability that a step keeps its site. 0 is hard noise: an autoregressive model with an exact
             likelihood. Above 0, a diffusion.
         cycles: how often the noise goes round all sites.
-        width, depth: size of the network; ``network`` is "site_mlp" (one for all steps) or "local_mlp" (one a step).
+        width, depth: size of the network, by default one that suits the data; ``network`` is "site_mlp" (one for all steps) or
+            "local_mlp" (one a step).
         heads: "shared" is one output layer for all sites, as in the paper, "site" one for each.
         residual: add what enters a hidden layer to what leaves it.
-        skip: add the terms of a pairwise model to the logits: (sites · states)² numbers more.
-        members: how many networks learn side by side and answer together, by the geometric mean of their conditionals.
+        skip: add the terms of a pairwise model to the logits, (sites · states)² numbers more. Under hard noise they are fitted
+            before the network is trained, and kept; of an even number of members one half has them. On by default where there are
+            several members.
+        members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by default
+            the more the fewer rows there are.
         clean: share of the examples that teach the conditionals of the data itself, at any site.
         sweeps: how often all sites of a sample are redrawn from these in the end; needs ``clean``.
+        unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
         loss: "tempered_screening(gamma)", "screening" (the paper's), "weighted_screening(alpha)" or "cross_entropy".
         order: the sites in the order in which they are noised; they are generated in the opposite order.
         alphabet: all symbols, where the sample may lack some.

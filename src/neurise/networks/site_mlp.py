@@ -25,12 +25,13 @@ class SiteMLP(nn.Module):
 
     Three departures from the paper, each off unless it is asked for. ``heads="site"`` gives every site u an output layer of
     its own. ``residual`` adds what enters a block, from the second on, to what leaves it. ``skip`` adds the terms of a
-    pairwise model to the logits, :math:`\sum_{i\ \mathrm{visible}} A_{ua, i x_i}`: its conditionals are linear in the
-    other sites, which the blocks need not learn then.
+    pairwise model to the logits, :math:`B_{ua} + \sum_{i\ \mathrm{visible}} A_{ua, i x_i}`: its conditionals are linear in the
+    other sites, which the blocks need not learn then. ``clean`` gives the steps at t = 0, where a corrector may ask for any
+    site, pairwise terms of their own.
     """
 
     one_site = True  # logits of the asked site alone
-    extras = ("heads", "residual", "skip")  # what may be asked of it beyond the paper's
+    extras = ("heads", "residual", "skip", "clean")  # what may be asked of it beyond the paper's
     free_steps = True  # any (t, u) can be asked for, though only those it was trained at mean something
 
     def __init__(
@@ -44,6 +45,7 @@ class SiteMLP(nn.Module):
         heads: str = "shared",
         residual: bool = False,
         skip: bool = False,
+        clean: bool = False,
     ) -> None:
         super().__init__()
         if heads not in HEADS:
@@ -58,7 +60,8 @@ class SiteMLP(nn.Module):
         self.heads = space.sites if heads == "site" else 1
         self.head = nn.Parameter(torch.empty(self.heads, space.states, width))
         self.head_bias = nn.Parameter(torch.empty(self.heads, space.states))
-        self.pair = nn.Parameter(torch.empty(space.sites, space.states, self.token.shape[0])) if skip else None
+        self.pair, self.pair_bias = _pairwise(space, there=skip)
+        self.clean_pair, self.clean_pair_bias = _pairwise(space, there=skip and clean)
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights. The q visible tokens together weigh as much as the one site, the time or the label does."""
@@ -67,9 +70,13 @@ class SiteMLP(nn.Module):
             nn.init.normal_(one, generator=generator)
         self.hidden.reset(generator)
         # Every conditional starts uniform, where the screening loss is 1 and its gradient is tame.
-        for zero in (self.bias, self.head, self.head_bias, self.pair):
-            if zero is not None:
-                nn.init.zeros_(zero)
+        for zero in (self.bias, self.head, self.head_bias, *self.fixed().values()):
+            nn.init.zeros_(zero)
+
+    def fixed(self) -> dict[str, nn.Parameter]:
+        """Return the pairwise terms by name, which can be fitted by themselves and left as they are then."""
+        names = ("pair", "pair_bias", "clean_pair", "clean_pair_bias")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def context(self, t: Tensor, u: Tensor, y: Tensor | None) -> Tensor:
         """Compute the part of the first layer that does not depend on x, (..., width)."""
@@ -81,7 +88,7 @@ class SiteMLP(nn.Module):
         """Return the logits f(t, u, x), (..., states)."""
         visible = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
         logits = self.answer(self.hidden(visible @ self.token + self.context(t, u, y)), u)
-        return logits if self.pair is None else logits + self.pairwise(visible, u)
+        return logits if self.pair is None else logits + self.pairwise(t, u, visible)
 
     def answer(self, h: Tensor, u: Tensor) -> Tensor:
         """Apply the output layer of the sites u to the last block, (..., states)."""
@@ -91,17 +98,30 @@ class SiteMLP(nn.Module):
         head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
         return (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
 
-    def pairwise(self, visible: Tensor, u: Tensor) -> Tensor:
+    def pairwise(self, t: Tensor, u: Tensor, visible: Tensor) -> Tensor:
         """Sum the pairwise terms of the sites u over the visible one-hot, (..., states)."""
-        if self.pair is None:
+        if self.pair is None or self.pair_bias is None:
             raise ValueError("this network has no pairwise terms")
+        terms = self._terms(self.pair, self.pair_bias, u, visible)
+        if self.clean_pair is None or self.clean_pair_bias is None:
+            return terms
+        return torch.where((t == 0)[..., None], self._terms(self.clean_pair, self.clean_pair_bias, u, visible), terms)
+
+    def _terms(self, pair: Tensor, bias: Tensor, u: Tensor, visible: Tensor) -> Tensor:
         if u.numel() == 1:
-            return visible @ self.pair[u.reshape(())].T
+            return visible @ pair[u.reshape(())].T + bias[u.reshape(())]
         # The terms of all sites, of which one is picked: to gather a matrix an example would take far more memory.
-        every = visible @ self.pair.flatten(0, 1).T
+        every = visible @ pair.flatten(0, 1).T
         every = every.reshape(*every.shape[:-1], self.space.sites, self.space.states)
         place = u[..., None, None].expand(*every.shape[:-2], 1, self.space.states)
-        return every.gather(-2, place).squeeze(-2)
+        return every.gather(-2, place).squeeze(-2) + _row(bias, u)
+
+
+def _pairwise(space: Space, *, there: bool) -> tuple[nn.Parameter | None, nn.Parameter | None]:
+    if not there:
+        return None, None
+    sites, states = space.sites, space.states
+    return nn.Parameter(torch.empty(sites, states, sites * states)), nn.Parameter(torch.empty(sites, states))
 
 
 def _row(table: Tensor, u: Tensor) -> Tensor:

@@ -90,9 +90,17 @@ class RoundRobin:
         ``token`` is b. The kernel is symmetric, so it serves both ways: as the law of what b becomes after v visits, and
         as the likelihood of having been a when b is seen.
         """
-        keep = torch.pow(torch.tensor(self.keep_prob, dtype=torch.float64, device=token.device), visits)[..., None]
-        same = token[..., None] == torch.arange(self.space.states, device=token.device)
-        return torch.log(keep * same + (1 - keep) / self.space.states)
+        return self.log_noised(
+            (token[..., None] == torch.arange(self.space.states, device=token.device)).double(), visits
+        )
+
+    def log_noised(self, law: Tensor, visits: Tensor) -> Tensor:
+        r"""Logarithm of :math:`\varepsilon^v \lambda(a) + (1 - \varepsilon^v)/p`: what v visits make of the law λ of one site.
+
+        ``law`` is (..., states) float64, and so is the answer.
+        """
+        keep = torch.pow(torch.tensor(self.keep_prob, dtype=torch.float64, device=law.device), visits)[..., None]
+        return torch.log(keep * law + (1 - keep) / self.space.states)
 
     def reverse(self, log_conditional: Tensor, x_u: Tensor) -> Tensor:
         r"""Bayes kernel of one reverse step, in logarithms, (..., states).

@@ -87,7 +87,7 @@ def _power(digit: int, power: int) -> str:
 
 
 def _even_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    rough = (high - low) / 5
+    rough = (high - low) / 6
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
     first = math.ceil(low / step - 1e-9)

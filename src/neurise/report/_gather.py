@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from neurise import experiments
-from neurise.experiments import Experiment, grid, store
+from neurise.experiments import Cell, Experiment, grid, store
+from neurise.experiments._command import command_line
+from neurise.experiments._unit import Unit
 
 READING_ORDER = ("ising_curves", "mnist", "dwave", "potts", "ghz", "noise_levels", "local_global", "theory")
 """The paper's; what is not named here comes last."""
@@ -34,32 +36,48 @@ class Section:
     @cached_property
     def cells(self) -> tuple[int, int]:
         """How many cells of the scale are done, and how many it has, with the methods and the seed that were asked for."""
-        rows = [*self.done, *self.failed]
-        planned = {
-            cell.key
-            for unit in grid.plan(
-                self.experiment, self.scale, methods=self.methods or (), seed=min(row["seed"] for row in rows)
-            )
-            for cell in unit.cells
-        }
+        planned = {cell.key for cell in self.planned}
         return len(planned & {row["key"] for row in self.done}), len(planned)
+
+    @cached_property
+    def planned(self) -> list[Cell]:
+        """The cells of the scale, with the methods and from the seed on that were asked for."""
+        return [cell for unit in self._units for cell in unit.cells]
+
+    @cached_property
+    def _units(self) -> list[Unit]:
+        first = min(row["seed"] for row in self.rows)
+        return grid.plan(self.experiment, self.scale, methods=self.methods or (), seed=first)
+
+    @property
+    def rows(self) -> list[store.Row]:
+        """Finished rows and failed ones."""
+        return [*self.done, *self.failed]
 
     @property
     def methods(self) -> list[str] | None:
         """The methods of the rows; None where the experiment has no choice of them, or all of its own were run."""
-        present = dict.fromkeys(row["parameters"].get("method") for row in [*self.done, *self.failed])
+        present = dict.fromkeys(row["parameters"].get("method") for row in self.rows)
         named = [name for name in present if name in self.experiment.methods or name in self.experiment.more_methods]
         return None if not self.experiment.methods or set(named) == set(self.experiment.methods) else named
 
     @property
+    def commands(self) -> dict[str | None, int]:
+        """The commands that made the rows, with how many cells each made; None for rows that do not say."""
+        return dict(Counter(row.get("command") for row in self.done))
+
+    @property
     def command(self) -> str:
-        """The command that makes these rows."""
-        words = ["neurise", "experiment", "run", self.experiment.name, "--scale", self.scale]
-        seed = min(row["seed"] for row in [*self.done, *self.failed])
-        words += ["--methods", ",".join(self.methods)] if self.methods else []
-        words += ["--seed", str(seed)] if seed else []
-        words += ["--device", "cuda"] if self._devices() == {"cuda"} else []
-        return shlex.join([*words, "--results", Path(self.files[0]).name])
+        """A command that makes such rows, put together from what they hold."""
+        together = any(row.get("cells", 1) > 1 for row in self.rows)
+        return command_line(
+            self.experiment.name,
+            self.scale,
+            methods=self.methods or (),
+            seed=min(row["seed"] for row in self.rows),
+            grouped=None if together == any(len(unit.cells) > 1 for unit in self._units) else together,
+            device="cuda" if self._devices() == {"cuda"} else None,
+        )
 
     def _devices(self) -> set[str]:
         return {str(row.get("machine", {}).get("device", "")).partition(":")[0] for row in self.done}
@@ -77,7 +95,7 @@ class Section:
     def machines(self) -> list[str]:
         """Machines, with how many cells each computed."""
         facts = [row.get("machine", {}) for row in self.done]
-        return _counted(f"{f.get('device')} ({f.get('device_name')}), {f.get('platform')}" for f in facts)
+        return _counted(f"{f.get('device')} ({f.get('device_name')}), {_cores(f)}{f.get('platform')}" for f in facts)
 
     @property
     def days(self) -> str:
@@ -127,7 +145,10 @@ def _section(name: str, scale: str, rows: list[tuple[store.Row, str]]) -> Sectio
     parts: dict[bool, list[store.Row]] = {True: [], False: []}
     for row, _ in rows:
         parts[row["status"] == "done"].append(row)
-    return Section(experiments.find(name), scale, parts[True], parts[False], files)
+    experiment = experiments.find(name)
+    # In the order of the plan, so that a method has its place and colour whenever it was finished.
+    done, failed = (grid.in_order(experiment, scale, parts[whole]) for whole in (True, False))
+    return Section(experiment, scale, done, failed, files)
 
 
 def _place(name: tuple[str, str]) -> tuple[Any, ...]:
@@ -136,8 +157,10 @@ def _place(name: tuple[str, str]) -> tuple[Any, ...]:
     return known, name[0], -scale
 
 
-def _counted(texts: Any) -> list[str]:
-    counts: dict[str, int] = {}
-    for text in texts:
-        counts[text] = counts.get(text, 0) + 1
+def _cores(machine: Mapping[str, Any]) -> str:
+    return f"{machine['cores']} cores, " if machine.get("cores") else ""
+
+
+def _counted(texts: Iterable[str]) -> list[str]:
+    counts = Counter(texts)
     return [f"{text}: {count} cells" if len(counts) > 1 else text for text, count in counts.items()]

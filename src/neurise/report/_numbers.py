@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+MOST_DIGITS = 4
+"""Of a mean, however small its spread is: that of two or three trials says no more."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -15,9 +17,10 @@ def readable(value: float | None, digits: int = 3) -> str:
         return "0"
     power = math.floor(math.log10(abs(value)))
     if -4 <= power < digits:
-        return f"{value:.{digits}g}" if "e" not in f"{value:.{digits}g}" else f"{value:.{digits - 1 - power}f}"
+        text = f"{value:.{digits}g}" if "e" not in f"{value:.{digits}g}" else f"{value:.{digits - 1 - power}f}"
+        return text.replace("-", "−")
     if 0 <= power < 7:
-        return f"{round(value, digits - 1 - power):,.0f}"
+        return f"{round(value, digits - 1 - power):,.0f}".replace("-", "−")
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     return f"{mantissa}×{power_of_ten(int(exponent))}".replace("-", "−")
 
@@ -33,15 +36,16 @@ def as_printed(value: float | None) -> str:
 
 
 def with_spread(mean: float | None, spread: float | None) -> str:
-    """Write a mean and its standard deviation to the same decimal place."""
+    """Write a mean and its standard deviation to the same decimal place, if that is not too far."""
     if mean is None:
         return "–"
     if spread is None or not spread > 0:
         return readable(mean)
     power = math.floor(math.log10(abs(mean))) if mean else math.floor(math.log10(spread))
     if -4 <= power < 4:
-        decimals = max(0, 2 - math.floor(math.log10(spread)) - 1)
-        return f"{mean:.{min(decimals, 7)}f} ± {spread:.{min(decimals, 7)}f}".replace("-", "−")
+        decimals = max(0, min(1 - math.floor(math.log10(spread)), MOST_DIGITS - 1 - power))
+        seen = f"{spread:.{decimals}f}" if round(spread, decimals) else readable(spread, 2)
+        return f"{mean:.{decimals}f} ± {seen}".replace("-", "−")
     scale = 10.0**power
     return f"({mean / scale:.2f} ± {spread / scale:.2f})×{power_of_ten(power)}".replace("-", "−")
 

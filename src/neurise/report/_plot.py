@@ -56,7 +56,7 @@ def _alternative(figure: Figure, panel: Panel) -> str:
     lines = []
     for line in panel.series:
         first, last = line.points[0], line.points[-1]
-        told = f"{line.label}{' (floor)' if line.floor else ''}: {readable(first.mean)} at {first.x}"
+        told = f"{line.label}{' (to compare with)' if line.floor else ''}: {readable(first.mean)} at {first.x}"
         lines.append(told if first is last else f"{told}, {readable(last.mean)} at {last.x}")
     where = f", {panel.label}" if panel.label else ""
     return f"{figure.title}{where}, against {figure.x.label}. {'; '.join(lines)}."

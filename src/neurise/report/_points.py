@@ -22,7 +22,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One line, and how it is called; a floor is what no method is expected to go below."""
+    """One line, and how it is called; a floor is no method, and is there to compare with."""
 
     label: str
     points: list[Point]

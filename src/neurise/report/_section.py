@@ -9,6 +9,7 @@ from pathlib import Path
 from neurise.experiments import Figure
 from neurise.report._downloads import csv_link, svg_link
 from neurise.report._gather import Section
+from neurise.report._left_out import left_out
 from neurise.report._pictures import grids
 from neurise.report._plot import hidden, plot
 from neurise.report._points import Panel, csv_rows, panels
@@ -48,7 +49,7 @@ def _figure(section: Section, figure: Figure) -> str:
     for number, panel in enumerate(drawn):
         svg = plot(figure, panel)
         label = f"<figcaption>{escape(panel.label)}</figcaption>" if panel.label else ""
-        shown.append(f'<figure class="panel">{svg}{label}</figure>')
+        shown.append(f'<figure class="panel">{label}{svg}</figure>')
         ending = f"-{number + 1}" if len(drawn) > 1 else ""
         links.append(svg_link(f"{name}{ending}", svg, figure.title, panel.label))
     links.append(csv_link(name, csv_rows(figure, drawn), figure.title))
@@ -74,10 +75,8 @@ def _reduced(section: Section) -> str:
     parts = []
     if reduced:
         parts.append(f'<p class="reduced">Reduced against the paper: {escape(reduced)}.</p>')
-    left_out = [name for name in section.experiment.methods if section.methods and name not in section.methods]
-    if left_out:
-        names = ", ".join(section.experiment.label(name) for name in left_out)
-        parts.append(f'<p class="missing">Not run here: {escape(names)}.</p>')
+    if absent := left_out(section):
+        parts.append(f'<p class="missing">Not run here: {escape("; ".join(absent))}.</p>')
     if done < planned:
         failed = f"; {len(section.failed):,} failed" if section.failed else ""
         parts.append(f'<p class="missing">Missing: {planned - done:,} of {planned:,} cells{failed}.</p>')
@@ -88,7 +87,7 @@ def _made(section: Section) -> str:
     done, planned = section.cells
     seconds = sum(float(row.get("seconds") or 0) for row in section.done)
     facts = {
-        "command": f"<pre><code>{escape(section.command)}</code></pre>",
+        "command": _commands(section),
         "cells": f"{done:,} of {planned:,}, {_duration(seconds)} of computing",
         "versions": "<br>".join(map(escape, section.versions)),
         "machines": "<br>".join(map(escape, section.machines)),
@@ -97,6 +96,17 @@ def _made(section: Section) -> str:
     }
     shown = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts.items() if text)
     return f'<h3>How it was made</h3><dl class="made">{shown}</dl>'
+
+
+def _commands(section: Section) -> str:
+    """Write every command that made rows here; for rows that do not say, one that makes such rows."""
+    parts = []
+    for command, cells in section.commands.items():
+        counted = [f"{cells:,} cells"] if len(section.commands) > 1 else []
+        words = ", ".join(counted if command else [*counted, "not recorded; put together from the rows"])
+        parts.append(f"<p>{words}:</p>" if words else "")
+        parts.append(f"<pre><code>{escape(command or section.command)}</code></pre>")
+    return "".join(parts)
 
 
 def _duration(seconds: float) -> str:

@@ -27,8 +27,9 @@ nav li { margin: .2rem 0; }
 .panels { display: flex; flex-wrap: wrap; gap: 1rem 2rem; }
 .panel { flex: 1 1 19rem; max-width: 32rem; margin: 0; min-width: 0; }
 .panel svg { display: block; width: 100%; height: auto; }
-.panel figcaption { text-align: center; }
-.wide { overflow-x: auto; margin: .75rem 0 1rem; }
+.panel figcaption { padding-left: 2rem; font-weight: 600; }
+.blocks { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
+.wide { overflow-x: auto; margin: .75rem 0 1rem; max-width: 100%; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--faint); padding: 0 .3rem .35rem; }
 th, td { padding: .3rem .5rem .3rem .3rem; text-align: left; vertical-align: top; white-space: nowrap; }
@@ -39,23 +40,27 @@ thead th[scope=colgroup] { text-align: center; }
 tbody tr + tr > * { border-top: 1px solid var(--line); }
 tbody th { font-weight: 500; }
 td.paper, th.paper { background: var(--shade); }
-span.floor { color: var(--faint); font-size: .8rem; white-space: nowrap; }
+span.floor { color: var(--faint); font-size: .8rem; font-weight: 400; white-space: nowrap; }
 .samples { display: flex; flex-wrap: wrap; gap: 1.25rem; }
 figure.samples { display: block; margin: 0; flex: 0 1 15rem; }
 .samples img { display: block; width: 100%; height: auto; image-rendering: pixelated; background: #fff; padding: 6px;
   border: 1px solid var(--line); }
 code { font: .85rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-pre { background: var(--shade); padding: .6rem .8rem; margin: .4rem 0; overflow-x: auto; white-space: pre-wrap; }
+pre { background: var(--shade); padding: .3rem .6rem; margin: 0 0 .4rem; overflow-x: auto; white-space: pre-wrap; }
 .reduced, .missing { border-left: 3px solid #c48a00; padding-left: .75rem; }
 .failed { border-left: 3px solid #d55e00; padding-left: .75rem; }
 dl.made { display: grid; grid-template-columns: minmax(6rem, max-content) minmax(0, 1fr); gap: .15rem 1rem; font-size: .9rem; }
 dl.made dt { color: var(--faint); }
 dl.made dd { margin: 0; min-width: 0; }
+dl.made dd p { margin: 0 0 .15rem; }
 @media (max-width: 34rem) {
   body { padding: .5rem 1rem 3rem; }
   h1 { font-size: 1.4rem; }
   dl.made { grid-template-columns: minmax(0, 1fr); }
   dl.made dd { margin-bottom: .4rem; }
+  .samples { gap: .75rem; }
+  figure.samples { flex: 1 1 9rem; max-width: 50%; }
+  .wide tr > :first-child { position: sticky; left: 0; background: var(--paper); white-space: normal; max-width: 9rem; }
 }
 @media print {
   :root { --paper: #ffffff; --ink: #000000; --faint: #444444; --line: #bbbbbb; --accent: #000000; --shade: #f2f2f2; }

@@ -8,7 +8,7 @@ from typing import Any
 
 from neurise.experiments import PUBLISHED, Experiment, Published, Table, store
 from neurise.experiments._samples import REAL
-from neurise.experiments._summary import Block, blocks
+from neurise.experiments._summary import Block, Entry, blocks
 from neurise.report._downloads import csv_link
 from neurise.report._numbers import as_printed, readable, with_spread
 
@@ -24,23 +24,31 @@ def tables(experiment: Experiment, table: Table, rows: Sequence[store.Row], anch
     source = f"<p>The paper's numbers: {escape(published.source)}. {escape(published.note)}</p>" if published else ""
     link = csv_link(f"{anchor}-{table.name}", _csv(table, parts), table.title)
     return (
-        f'<section class="table" id="{anchor}-{table.name}"><h3>{escape(table.title)}</h3>{written}{caption}{source}'
-        f'<p class="downloads">{link}</p></section>'
+        f'<section class="table" id="{anchor}-{table.name}"><h3>{escape(table.title)}</h3>'
+        f'<div class="blocks">{written}</div>{caption}{source}'
+        f'<p class="downloads">Download: {link}</p></section>'
     )
 
 
 def _table(experiment: Experiment, table: Table, block: Block, published: Published | None) -> str:
     """Write one table. The best mean of a column is bold; the paper's own columns stand last."""
     printed = {} if published is None else {experiment.label(name): values for name, values in published.rows.items()}
-    ours = "".join(f'<th scope="col">{escape(column.field.label)}</th>' for column in table.columns)
+    shown = [
+        number for number, _ in enumerate(table.columns) if any(line[number].mean is not None for line in block.entries)
+    ]
+    shared = {number: _shared_floor(block, number) for number in shown}
+    ours = "".join(
+        f'<th scope="col">{escape(table.columns[number].field.label)}{_floor(shared[number])}</th>' for number in shown
+    )
     theirs = "".join(f'<th scope="col" class="paper">{escape(name)}</th>' for name in (published or _Nothing).columns)
     groups = ""
     if published is not None:
         groups = (
-            f'<tr><td></td><th scope="colgroup" colspan="{len(table.columns) + 1}">here</th>'
+            f'<tr><td></td><th scope="colgroup" colspan="{len(shown) + 1}">here</th>'
             f'<th scope="colgroup" class="paper" colspan="{len(published.columns)}">the paper</th></tr>'
         )
-    caption = "" if block.title == table.title else f"<caption>{escape(block.title)}</caption>"
+    part = block.title.removeprefix(f"{table.title}: ")  # the heading above has the title
+    caption = "" if block.title == table.title else f"<caption>{escape(part)}</caption>"
     best = [
         _best(block, number, column.lower_is_better, experiment.label(REAL))
         for number, column in enumerate(table.columns)
@@ -48,12 +56,12 @@ def _table(experiment: Experiment, table: Table, block: Block, published: Publis
     lines = []
     for place, label in enumerate(block.labels):
         cells = "".join(
-            _cell(entry.mean, entry.spread, entry.floor, strong=place == best[number])
-            for number, entry in enumerate(block.entries[place])
+            _cell(block.entries[place][number], strong=place == best[number], with_floor=shared[number] is None)
+            for number in shown
         )
         lines.append(_line(label, cells, block.counts[place], printed.get(label), published))
     for label in (label for label in printed if label not in block.labels):  # a method that was not run here
-        lines.append(_line(label, "<td>–</td>" * len(table.columns), 0, printed[label], published))
+        lines.append(_line(label, "<td>–</td>" * len(shown), 0, printed[label], published))
     return (
         f'<div class="wide" role="region" tabindex="0" aria-label="{escape(block.title)}"><table>'
         f"{caption}<thead>{groups}<tr>"
@@ -72,11 +80,20 @@ def _line(label: str, cells: str, count: int, printed: Any, published: Published
     return f'<tr><th scope="row">{escape(label)}</th>{cells}<td>{count}</td>{theirs}</tr>'
 
 
-def _cell(mean: float | None, spread: float | None, floor: float | None, *, strong: bool) -> str:
-    text = with_spread(mean, spread)
+def _cell(entry: Entry, *, strong: bool, with_floor: bool) -> str:
+    text = with_spread(entry.mean, entry.spread)
     shown = f"<strong>{text}</strong>" if strong else text
-    below = "" if floor is None else f'<br><span class="floor">floor {readable(floor)}</span>'
-    return f"<td>{shown}{below}</td>"
+    return f"<td>{shown}{_floor(entry.floor if with_floor else None)}</td>"
+
+
+def _floor(floor: float | None) -> str:
+    return "" if floor is None else f'<br><span class="floor">floor {readable(floor)}</span>'
+
+
+def _shared_floor(block: Block, column: int) -> float | None:
+    """Return the floor that all rows of a column have; None where they differ, or where there is none."""
+    floors = [entries[column].floor for entries in block.entries]
+    return floors[0] if len({readable(floor) for floor in floors}) == 1 else None
 
 
 def _best(block: Block, column: int, lower: bool | None, real: str) -> int | None:

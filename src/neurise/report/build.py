@@ -56,9 +56,10 @@ def _summary(gathered: Gathered) -> str:
     failed = sum(len(section.failed) for section in gathered.sections)
     words = f"{done:,} of {planned:,} cells are done" + (f", {failed:,} failed" if failed else "")
     parts = [
-        f'<p class="about">{len(gathered.sections)} experiments; {words}. Points are means over trials and instances. '
-        "Dashed lines are floors: what a perfect model would score under the same conditions. The paper prints two tables "
-        "of numbers, which stand beside ours; its figures hold none.</p>"
+        f'<p class="about">{len(gathered.sections)} experiments; {words}; each says what was reduced and what was not run. '
+        "Points are means over trials and instances. Dashed lines in the colour of the text are there to compare with: floors, "
+        "which are what a perfect model would score from as many samples, and what memorising the training rows would score. "
+        "The paper prints two tables of numbers, which stand beside ours; its figures hold none.</p>"
     ]
     for path, lines in gathered.damaged.items():
         listed = ", ".join(map(str, lines[:10]))

@@ -47,7 +47,7 @@ class Plan:
     head: Tensor  # (1 or sites, outputs, width)
     offset: Tensor  # (sites, outputs)
     pair: Tensor | None  # (sites, outputs, sites, features), zero where a step does not look
-    known: Tensor  # (cycles, sites, outputs) float64: the exact conditional of constant sites
+    known: Tensor  # (cycles, sites, outputs) float64: the given conditional of constant sites
     constant: list[bool]  # (sites,)
 
     @property
@@ -136,9 +136,11 @@ def _make(conditionals: NetworkConditionals, network: SiteMLP, precision: str) -
     context = network.context(cycle * sites + u, u.expand(cycles, -1), None)
     columns = network.token.view(sites, states, -1)
     head, offset = network.head.detach(), network.head_bias.expand(sites, -1)
+    if network.pair_bias is not None:
+        offset = offset + network.pair_bias
     pair = None if network.pair is None else _seen(network.pair.view(sites, states, sites, states), grows=grows)
     # v_u(t) = cycle at the very site that step t noises.
-    known = noise.log_kernel(conditionals.constant.expand(cycles, -1), cycle)
+    known = conditionals.log_known(u.expand(cycles, -1), cycle)
     if states == 2:
         context = context + _others(columns[:, 0], grows=grows)
         columns, head, offset = (

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Generator, Tensor
 
+from neurise import recording
 from neurise.conditionals import Conditionals
 from neurise.sampling import _plan
 from neurise.sampling._plan import Plan
@@ -20,8 +21,6 @@ from neurise.sampling.incremental import Walk, run_cycle
 
 SIZES = (256, 1024, *range(2048, 16385, 2048))
 """Rows of a recording: a batch is padded to the next of them, and a larger one is cut into the largest."""
-WARM_UP = 3
-"""Runs before a recording: libraries choose their kernels and take their memory in the first ones."""
 KEPT = 4
 """Recordings that one set of conditionals keeps; each holds a few layers of its rows."""
 
@@ -118,11 +117,6 @@ def _record(work: Callable[[], None]) -> Callable[[], None]:
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for _ in range(WARM_UP):
+        for _ in range(recording.WARM_UP):
             work()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    # On the same stream, whose workspaces exist by now; other threads may use the device meanwhile.
-    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-        work()
-    return graph.replay
+    return recording.record(work, stream)[0].replay  # on the same stream, whose workspaces exist by now

@@ -16,7 +16,7 @@ from neurise.theory.starts import empirical, empirical_starts
 
 SETTINGS: Mapping[str, Any] = {
     **{"width": 64, "depth": 2, "steps": 600, "batch_size": 512, "learning_rate": 4e-3},
-    **{"heads": "shared", "residual": False, "loss": "screening"},
+    **{"heads": "shared", "residual": False, "loss": "screening", "members": 1, "skip": False},
 }
 """The paper's network and loss, of a size that learns a few hundred configurations in a second or two."""
 

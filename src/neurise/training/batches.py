@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -92,6 +93,20 @@ class Rows:
         return self.x[index], None if self.y is None else self.y[index]
 
 
+def are_counts(weights: Tensor) -> bool:
+    """Whether weights are whole numbers: counts of equal observations."""
+    return bool((weights == weights.round()).all()) and bool(weights.max() > 1)
+
+
+def into_folds(counts: Tensor, folds: int, *, generator: Generator) -> Iterator[Tensor]:
+    """Put every observation into one of the folds at random; yield how many of each row a fold has, fold after fold."""
+    left = counts
+    for fold in range(folds):
+        taken = torch.binomial(left, torch.full_like(left, 1 / (folds - fold)), generator=generator)
+        left = left - taken
+        yield taken
+
+
 def split(rows: Rows, fraction: float, *, generator: Generator) -> tuple[Rows, Rows | None]:
     """Hold back a fraction of the observations.
 
@@ -101,7 +116,7 @@ def split(rows: Rows, fraction: float, *, generator: Generator) -> tuple[Rows, R
     """
     if fraction == 0:
         return rows, None
-    if rows.weights is not None and bool((rows.weights == rows.weights.round()).all()) and rows.weights.max() > 1:
+    if rows.weights is not None and are_counts(rows.weights):
         held = torch.binomial(rows.weights, torch.full_like(rows.weights, fraction), generator=generator)
         kept = rows.weights - held
         if not kept.any() or not held.any():

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-WARM_UP = 3
-"""Calls before the capture: libraries choose their kernels and take their memory in the first ones."""
+from neurise.recording import WARM_UP, record
 
 
 class Captured:
@@ -32,7 +31,7 @@ class Captured:
                 self.calls += 1
                 if self.calls <= WARM_UP:
                     return self._on_a_side_stream()
-                self.graph, self.result = self._capture()
+                self.graph, self.result = record(self.function, self.stream, self.generator)
             self.graph.replay()
             assert self.result is not None
             return self.result.clone()
@@ -45,12 +44,3 @@ class Captured:
             result = self.function()
         torch.cuda.current_stream().wait_stream(self.stream)
         return result.clone()
-
-    def _capture(self) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-        graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self.generator)
-        torch.cuda.synchronize()
-        # Other threads may use the device meanwhile, as tuning with several workers does.
-        with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
-            result = self.function()
-        return graph, result

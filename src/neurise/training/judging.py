@@ -16,6 +16,8 @@ from neurise.training.state import TrainingState, Weights
 
 VALIDATION_EXAMPLES = 16384
 """At most so many noised examples are scored in a validation."""
+AT_ONCE = 2**28
+"""Bytes that scoring may take: small batches would make a validation of a few long products one of many short ones."""
 
 
 def evaluate(
@@ -61,10 +63,11 @@ def scores_of(objective: Objective, weights: Weights, frozen: Any, batch_size: i
 
     examples = len(next(part for part in frozen if part is not None))
     own = slice(0, examples) if team is None else team.slice(examples)
+    piece = max(batch_size, AT_ONCE // objective.bytes_per_example)
     with torch.no_grad():
         parts = [
-            objective.scores(averaged, _slice(frozen, start, min(start + batch_size, own.stop)))
-            for start in range(own.start, own.stop, batch_size)
+            objective.scores(averaged, _slice(frozen, start, min(start + piece, own.stop)))
+            for start in range(own.start, own.stop, piece)
         ]
     scores = torch.cat(parts).double()
     return scores if team is None else team.joined(scores, examples)

@@ -30,7 +30,9 @@ class Stacked(nn.Module):
         self.pattern = copy.deepcopy(networks[0])
         for name, parameter in parameters.items():
             place, _, own = name.rpartition(".")
-            setattr(self.pattern.get_submodule(place), own, nn.Parameter(parameter.detach().clone()))
+            learnt = networks[0].get_parameter(name).requires_grad
+            stacked = nn.Parameter(parameter.detach().clone(), requires_grad=learnt)
+            setattr(self.pattern.get_submodule(place), own, stacked)
 
     def forward(self, compute: Callable[[Network, Any], Tensor], drawn: Any) -> Tensor:
         """Compute something of each network and its own part of what was drawn, (n, K, ...) each: (n, K)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from torch import Generator, Tensor, nn
 from neurise.persistence import load_tensors, write_atomically
 
 CHECKPOINT = "checkpoint.safetensors"
+PART = "part-"
+"""How the folders of further parts of a model begin."""
 FORMAT = 2
 
 Weights = dict[str, Tensor]
@@ -145,6 +148,20 @@ class TrainingState:
         self.stale = torch.tensor(facts["stale"])
         self.best_scores = tensors["best_scores"].to(next(iter(self.average.values())).device)
         self.step, self.seconds, self.history[:] = facts["step"], facts["seconds"], facts["history"]
+
+
+def part_folder(folder: Path, number: int) -> Path:
+    """Where the checkpoint of a part of a model is kept: the first one's in the folder itself."""
+    return folder if number == 0 else folder / f"{PART}{number}"
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Remove the checkpoint of a run and those of its further parts; nothing else that is in the folder is touched."""
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+    for part in folder.glob(f"{PART}*"):
+        (part / CHECKPOINT).unlink(missing_ok=True)
+        with suppress(OSError):  # something else is in it
+            part.rmdir()
 
 
 def copied(weights: Weights) -> Weights:

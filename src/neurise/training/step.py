@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -41,7 +41,9 @@ class Step:
         self, objective: Objective, rows: Source, state: TrainingState, settings: Settings, team: Team | None = None
     ) -> None:
         self.objective, self.rows, self.state, self.settings, self.team = objective, rows, state, settings, team
-        self.parameters = list(state.network.parameters())
+        learnt = dict(learnt_parameters(state.network))
+        self.parameters = list(learnt.values())
+        self.average = [state.average[name] for name in learnt]
         device = self.parameters[0].device
         self.follow = torch.zeros((), device=device)  # 1 − decay of the average
         self.rates = [group["lr"] for group in state.optimizer.param_groups]
@@ -81,16 +83,20 @@ class Step:
             parameter.grad = gradient
         state.optimizer.step()
         with torch.no_grad():
-            average = list(state.average.values())
-            ahead = torch._foreach_sub([parameter.detach() for parameter in self.parameters], average)
+            ahead = torch._foreach_sub([parameter.detach() for parameter in self.parameters], self.average)
             torch._foreach_mul_(ahead, self.follow)
-            torch._foreach_add_(average, ahead)
+            torch._foreach_add_(self.average, ahead)
         return loss
+
+
+def learnt_parameters(network: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """Name the parameters that training changes: all but those that are frozen."""
+    return ((name, parameter) for name, parameter in network.named_parameters() if parameter.requires_grad)
 
 
 def optimizer(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
     """Make the optimiser. On a GPU its learning rate and its count of steps are on the device, so that a step can be captured."""
-    parameters = list(network.parameters())
+    parameters = [parameter for _, parameter in learnt_parameters(network)]
     if parameters[0].device.type != "cuda":
         return torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
     rate = torch.tensor(settings.learning_rate, device=parameters[0].device)

@@ -1,0 +1,50 @@
+"""The pairwise terms of a network: fitted before it is trained, and left as they are."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from neurise.conditionals import NetworkConditionals
+from neurise.networks._committee import Committee
+from neurise.networks.site_mlp import SiteMLP
+from neurise.training import pairwise
+from neurise.training.batches import Rows
+
+
+@torch.no_grad()
+def fix_pairwise(
+    conditionals: NetworkConditionals, rows: Rows, held: Rows | None, fold: Tensor | None, seed: int
+) -> None:
+    """Fit the pairwise terms of autoregressive conditionals, and freeze them.
+
+    Step u sees the sites after u. The terms of the clean conditionals, if the network has such, see all other sites. Of a
+    committee each member gets terms that were fitted without its fold.
+    """
+    network, terms = conditionals.network, _terms(conditionals.network)
+    place, varies = torch.arange(len(conditionals.constant)), (conditionals.constant < 0).cpu()
+    every = (place[:, None] != place) & varies & varies[:, None]
+    sees = {"pair": (place[:, None] < place) & every, "clean_pair": every}
+    fit = partial(pairwise.fit, rows, held, conditionals.noise.space.states, seed=seed, device=conditionals.device)
+    members = range(network.size if isinstance(network, Committee) else 1)
+    without = [None if fold is None else fold != member for member in members]
+    found = {name: fit(sees[name], parts=without) for name in sees if name in terms}
+    for member in members:
+        if "clean_pair" in found:  # step 0 is both: it sees everything
+            for own, clean in zip(found["pair"][member], found["clean_pair"][member], strict=True):
+                own[0] = clean[0]
+        for name, fitted in found.items():
+            for parameter, values in ((terms[name], fitted[member].pair), (terms[f"{name}_bias"], fitted[member].bias)):
+                target = parameter[member] if isinstance(network, Committee) else parameter
+                target.copy_(values.to(target))
+    for parameter in terms.values():
+        parameter.requires_grad_(False)
+
+
+def _terms(network: nn.Module) -> dict[str, Tensor]:
+    """Name the parameters of pairwise terms; a committee has them stacked."""
+    if isinstance(network, Committee):
+        return {name: network.members[name] for name in _terms(network.pattern)}
+    return dict(network.fixed()) if isinstance(network, SiteMLP) else {}
