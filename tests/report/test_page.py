@@ -100,7 +100,7 @@ def test_failed_and_missing_cells_are_told(tmp_path: Path) -> None:
 def test_methods_that_were_not_run_are_named(tmp_path: Path) -> None:
     rows = report_rows.rows("ising_curves", methods=["neurise", "ggm"])
     made = build([report_rows.write(tmp_path / "r.jsonl", rows)])
-    assert "Not run here: SEDD, D3PM, DFM." in made.html
+    assert "Not run here: SEDD, D3PM, DFM, NeurISE committee." in made.html
     assert "--methods neurise,ggm" in made.html
 
 
@@ -108,7 +108,7 @@ def test_what_was_never_begun_is_named_with_its_values_and_trials(tmp_path: Path
     rows = report_rows.rows("ising_curves", "laptop", trials=1, methods=["neurise", "memorize"])
     begun = [row for row in rows if row["parameters"]["rows"] == 1000 and row["seed"] == 0]
     html = build([report_rows.write(tmp_path / "r.jsonl", begun)]).html
-    assert "Not run here: GGM, SEDD, D3PM, DFM; rows 100, 10000; 1 of 2 trials." in html
+    assert "Not run here: GGM, SEDD, D3PM, DFM, NeurISE committee; rows 100, 10000; 1 of 2 trials." in html
     whole = build([report_rows.write(tmp_path / "all.jsonl", report_rows.rows("ghz", trials=1))]).html
     assert "Not run here" not in whole
 

@@ -35,6 +35,8 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+LEARNING_RATE = 2e-3
+"""Of every method, where a cell names no other: NeurISE would otherwise choose one by the number of rows."""
 ALONE: Mapping[str, Any] = {"members": 1, "skip": False}
 """One network without pairwise terms, as the other methods have."""
 
@@ -44,7 +46,7 @@ METHODS: Mapping[str, Method] = {
     "sedd": Method("SEDD", "sedd"),
     "d3pm": Method("D3PM", "d3pm"),
     "dfm": Method("DFM", "dfm"),
-    "neurise_committee": Method("NeurISE, committee of four", "neurise", {"members": 4, "skip": True}),
+    "neurise_committee": Method("NeurISE committee", "neurise", {"members": 4, "skip": True}),
     "neurise_paper": Method(
         "NeurISE, the paper's form",
         "neurise",
@@ -101,12 +103,13 @@ def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Mod
 
     method = named(str(parameters.get("method", "neurise")))
     kind = discovery.find("neurise.models", method.model)
-    given = {name: parameters[name] for name in SETTINGS if name in parameters and name in kind.parameters()}
+    wanted = {"learning_rate": LEARNING_RATE, **parameters}
+    given = {name: wanted[name] for name in SETTINGS if name in wanted and name in kind.parameters()}
     model: Model = kind(**{**given, **method.settings, "alphabet": data.symbols.tolist()})
     if "width" not in kind.parameters() or "width" in method.settings:
         return model
     width, depth = int(parameters["width"]), int(parameters["depth"])
-    if parameters.get("network", "site_mlp") != "site_mlp":
+    if "heads" in parameters:  # the network itself is what is compared
         return model.set_params(width=width)
     target = count_parameters(NeurISE(width=width, depth=depth, **ALONE), data.space, classes)
     return match_width(model, target, data.space, classes)  # type: ignore[arg-type]
