@@ -124,6 +124,7 @@ def joined(device: str | torch.device | None = None) -> Iterator[Team | None]:
     token = _current.set(team)
     try:
         yield team
+        torch_distributed.barrier()  # none takes its connections down while another still uses them
     finally:
         _current.reset(token)
         torch_distributed.destroy_process_group()
