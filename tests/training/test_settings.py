@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny
 
 from neurise.training.settings import Settings, positive_whole
 from neurise.training.step import schedule
@@ -88,3 +89,10 @@ def test_the_learning_rate_has_one_peak(warmup: float) -> None:
     assert values[peak:] == sorted(values[peak:], reverse=True)
     assert all(0 <= value <= 1 for value in values)
     assert peak == round(1000 * warmup)
+
+
+def test_what_is_spent_before_the_first_step_counts() -> None:
+    limited = tiny.model().settings(None, 10.0)  # type: ignore[attr-defined]
+    assert limited.after(4.0).max_seconds == 6.0
+    assert 0 < limited.after(11.0).max_seconds < 1  # a moment is left, or no model could be used
+    assert tiny.model().settings(5, None).after(4.0).max_seconds is None  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -199,8 +200,10 @@ def _together(models: list[TrainedModel], group: list[Trial], *, begin_only: boo
     if begin_only:
         return
     parts = [model.divide(t.rows, t.held, t.run.seed) for model, t in zip(models, group, strict=True)]
+    began = time.monotonic()
     for model, part, trial in zip(models, parts, group, strict=True):
         model.prepare(*part, trial.run.seed, given=trial.held is not None)
+    settings = settings.after(time.monotonic() - began)
     stacked = Stacked([model.objective_.network for model in models])
     held = [part for _, part in parts if part is not None]
     history: list[dict[str, Any]] = []

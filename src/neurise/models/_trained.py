@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -174,7 +175,9 @@ class TrainedModel(Model):
         }
         given = held is not None
         rows, held = self.divide(rows, held, run.seed)
+        began = time.monotonic()
         self.prepare(rows, held, run.seed, given=given)
+        settings = settings.after(time.monotonic() - began)
         network, examples = self.objective_.network, settings.batch_size
         others = memory.training_bytes(network, 0, examples, self.objective_.bytes_per_example)
         place = partial(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from neurise.training.precision import PRECISIONS
+
+MOMENT = 0.1
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ class Settings:
         by_steps = step / self.max_steps if self.max_steps else 0.0
         by_time = seconds / self.max_seconds if self.max_seconds else 0.0
         return min(1.0, max(by_steps, by_time))
+
+    def after(self, seconds: float) -> Settings:
+        """Count seconds that are spent already; a moment is always left, in which a step is made."""
+        if self.max_seconds is None:
+            return self
+        return replace(self, max_seconds=max(self.max_seconds - seconds, min(self.max_seconds, MOMENT)))
 
     def _require(self, name: str, what: str, test: Callable[[float], bool]) -> None:
         value = getattr(self, name)
