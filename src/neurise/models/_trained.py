@@ -16,7 +16,7 @@ from torch import Tensor
 from neurise.models._estimator import plain
 from neurise.models._search import TRAINING, SearchSpace
 from neurise.models.base import Model, Run
-from neurise.training import memory, placing
+from neurise.training import distributed, memory, placing
 from neurise.training.batches import Rows, digest, split
 from neurise.training.loop import TrainingDiverged, train
 from neurise.training.objective import Objective
@@ -177,7 +177,7 @@ class TrainedModel(Model):
         rows, held = self.divide(rows, held, run.seed)
         began = time.monotonic()
         self.prepare(rows, held, run.seed, given=given)
-        settings = settings.after(time.monotonic() - began)
+        settings = settings.after(distributed.agreed(time.monotonic() - began))
         network, examples = self.objective_.network, settings.batch_size
         others = memory.training_bytes(network, 0, examples, self.objective_.bytes_per_example)
         place = partial(

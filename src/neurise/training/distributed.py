@@ -130,6 +130,12 @@ def joined(device: str | torch.device | None = None) -> Iterator[Team | None]:
         torch_distributed.destroy_process_group()
 
 
+def agreed(number: float) -> float:
+    """Take the leader's number in the place of one that differs from process to process, as a clock's does."""
+    team = current()
+    return number if team is None else team.agree(number, flag=False)[0]
+
+
 @contextmanager
 def leader_first() -> Iterator[None]:
     """Let the leader do something before the others do: they find what it has left, a download say."""
