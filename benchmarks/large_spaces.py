@@ -45,13 +45,14 @@ def main() -> None:
     )
     print(f"{machine}, torch {torch.__version__}, {data.name}\n")
     print("| task | seconds | peak memory | |\n|---|---|---|---|")
-    hard = neurise.NeurISE().fit(rows, device=device, max_steps=50, verbose=False)
+    network = {"width": 256, "depth": 2, "batch_size": 1024, "members": 1, "skip": False}
+    hard = neurise.NeurISE(**network).fit(rows, device=device, max_steps=50, verbose=False)
     timed(f"{arguments.samples:,} samples", lambda: hard.sample(arguments.samples, seed=0).shape, device)
     timed("exact law, hard noise", lambda: f"sums to {float(neurise.exact.law(hard).sum()):.12f}", device)
     if arguments.hard_only:
         return
     timed("the theorem's bound, hard noise", lambda: f"TV {neurise.exact.bound(hard, data.pmf).tv:.3f}", device)
-    soft = neurise.NeurISE(keep_prob=0.3, cycles=2).fit(rows, device=device, max_steps=50, verbose=False)
+    soft = neurise.NeurISE(keep_prob=0.3, cycles=2, **network).fit(rows, device=device, max_steps=50, verbose=False)
     timed("exact law, soft noise, 2 cycles", lambda: f"sums to {float(neurise.exact.law(soft).sum()):.12f}", device)
 
 

@@ -120,7 +120,7 @@ def fit(
         scores = [candidate.score(other) for candidate in _path(data, mask)]
     best = scores.index(min(scores))
     chosen = [data if part is None else data.part(part[data.place].to(data.weight)) for part in parts]
-    return [_expanded(next(itertools.islice(_path(one, mask), best, None)), sites, states) for one in chosen]
+    return [_expanded(next(_path(one, mask, only=best)), sites, states) for one in chosen]
 
 
 def _cross_fitted(data: _Data, mask: Tensor, rounds: int, generator: torch.Generator) -> list[float]:
@@ -145,17 +145,20 @@ def _folds(count: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
             yield taken.to(count) / count
 
 
-def _path(data: _Data, mask: Tensor) -> Iterator[_Fit]:
-    """Yield the fit of every penalty, and after each the one of the pairs it kept without penalty."""
+def _path(data: _Data, mask: Tensor, only: int | None = None) -> Iterator[_Fit]:
+    """Yield the fit of every penalty, and after each the one of the pairs it kept without penalty; or one of these alone."""
     sites = data.target.shape[1]
     shape = (sites, data.outcomes, sites, data.features.shape[1] // sites)
     noise = 0.25 if data.outcomes == 1 else 1 - 1 / data.outcomes
     unit = noise * math.sqrt(math.log(20 * sites**2) * float((data.weight.pow(2) / data.count).sum()))
     smoothness = (0.25 if data.outcomes == 1 else 0.5) * _largest(data)
     current = _start(data, mask)
-    for strength in STRENGTHS:
+    for number, strength in enumerate(STRENGTHS):
         current = _descend(data, current, mask, shape, strength * unit, smoothness)
-        yield current
+        if only is None or only == 2 * number:
+            yield current
+        if only is not None and only != 2 * number + 1:
+            continue
         kept = current.weight.view(shape).pow(2).sum((1, 3), keepdim=True) > 0
         yield _descend(data, current, mask * kept.expand(shape).reshape(mask.shape), shape, 0.0, smoothness)
 
