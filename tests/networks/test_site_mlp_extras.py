@@ -15,7 +15,7 @@ SPACE = Space(sites=4, states=3)
 
 
 def network(**extras: object) -> SiteMLP:
-    made = SiteMLP(SPACE, 8, width=6, depth=3, classes=2, **extras).double()  # type: ignore[arg-type]
+    made = SiteMLP(SPACE, 8, **{"width": 6, "depth": 3, "classes": 2} | extras).double()  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(3)
     made.reset(generator)
     for parameter in made.parameters():
@@ -51,8 +51,9 @@ def by_hand(f: SiteMLP, t: int, u: int, x: list[int], hidden: list[bool], y: int
 @pytest.mark.parametrize(
     "terms", [{}, {"skip": True}, {"skip": True, "clean": True}], ids=["none", "pairs", "clean pairs"]
 )
-def test_every_term_is_where_it_should_be(heads: str, residual: bool, terms: dict[str, bool]) -> None:
-    f = network(heads=heads, residual=residual, **terms)
+@pytest.mark.parametrize("width", [3, 6])  # fewer than there are sites, and more
+def test_every_term_is_where_it_should_be(width: int, heads: str, residual: bool, terms: dict[str, bool]) -> None:
+    f = network(width=width, heads=heads, residual=residual, **terms)
     generator = torch.Generator().manual_seed(0)
     n = 20
     x = SPACE.uniform(n, generator=generator)

@@ -11,6 +11,7 @@ import torch
 from chi_square import assert_drawn_from
 
 from neurise import exact
+from neurise.networks._inputs import terms
 from neurise.sampling import fused, incremental
 
 pytest.importorskip("triton")
@@ -83,7 +84,7 @@ def test_a_width_is_cut_into_powers_of_two(width: int, expected: tuple[int, int]
 def test_terms_add_up_to_the_number() -> None:
     numbers = torch.randn(1000, generator=torch.Generator().manual_seed(0))
     for count, bits in ((1, 8), (2, 16), (3, 24)):
-        total = sum(term.double() for term in fused.terms(numbers, count))
+        total = sum(term.double() for term in terms(numbers, count))
         # Round to nearest: half a unit in the last of so many bits.
         assert ((total - numbers) / numbers).abs().max() <= 2.0**-bits
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+
+from neurise.networks._normed import normed
 
 
 class Blocks(nn.Module):
@@ -31,8 +32,9 @@ class Blocks(nn.Module):
 
     def forward(self, h: Tensor) -> Tensor:
         """Return the last block, (..., width)."""
-        h = functional.silu(self.norms[0](h))
-        for linear, norm in zip(self.linears, self.norms[1:], strict=True):
-            block = functional.silu(norm(linear(h)))
-            h = h + block if self.residual else block
+        norms = [norm for norm in self.norms if isinstance(norm, nn.LayerNorm)]  # all of them, with their type
+        h = normed(h, norms[0])
+        for linear, norm in zip(self.linears, norms[1:], strict=True):
+            assert isinstance(linear, nn.Linear)  # for the type checker
+            h = normed(h, norm, linear, residual=self.residual)
         return h

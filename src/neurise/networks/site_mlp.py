@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neurise.networks._blocks import Blocks
-from neurise.networks._inputs import one_hot, visible_one_hot
+from neurise.networks._inputs import one_hot, side_by_side, terms, visible_one_hot
 from neurise.space import Space
 
 HEADS = ("shared", "site")
@@ -80,20 +80,48 @@ class SiteMLP(nn.Module):
 
     def context(self, t: Tensor, u: Tensor, y: Tensor | None) -> Tensor:
         """Compute the part of the first layer that does not depend on x, (..., width)."""
-        tau = (2 * t / self.num_steps - 1).to(self.time.dtype)
-        context = self.bias + _row(self.site, u) + tau[..., None] * self.time
+        context = self.bias + _row(self.site, u) + self._tau(t)[..., None] * self.time
         return context if y is None else context + self.label[y]
 
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits f(t, u, x), (..., states)."""
-        visible = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
-        logits = self.answer(self.hidden(visible @ self.token + self.context(t, u, y)), u)
+        if u.numel() > 1 and t.shape == u.shape == x.shape[:-1]:
+            shown, h = self._first_layer(t, u, x, hidden, y)
+            visible = shown[..., : len(self.token)]
+        else:  # a step is shared by many rows: so is its context
+            visible = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
+            h = visible @ self.token + self.context(t, u, y)
+        logits = self.answer(self.hidden(h), u)
         return logits if self.pair is None else logits + self.pairwise(t, u, visible)
+
+    def _tau(self, t: Tensor) -> Tensor:
+        return (2 * t / self.num_steps - 1).to(self.time.dtype)
+
+    def _first_layer(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Compute the first layer where every row has a step of its own, (..., width), and what it was shown.
+
+        It is one product, so that nothing of its size is written but itself. Such a product may round its factors to ten
+        bits or to eight: all that is shown is a one-hot, or a part of τ that this leaves as it is.
+        """
+        short = x.is_cuda and torch.is_autocast_enabled("cuda")
+        dtype = torch.get_autocast_dtype("cuda") if short else self.token.dtype
+        tau = terms(self._tau(t), 3)
+        sizes = {"states": self.space.states, "classes": self.classes}
+        shown = side_by_side(x, u, hidden, y, tau, **sizes, dtype=dtype)
+        rows: list[Tensor] = [self.token, self.site]
+        if y is not None:
+            rows.append(self.label)
+        rows += [self.time.expand(len(tau), -1), self.bias[None]]
+        zeros = self.bias.new_zeros(shown.shape[-1] - sum(map(len, rows)), len(self.bias))
+        return shown, shown @ torch.cat([*rows, zeros])
 
     def answer(self, h: Tensor, u: Tensor) -> Tensor:
         """Apply the output layer of the sites u to the last block, (..., states)."""
         if self.heads == 1:
             return functional.linear(h, self.head[0], self.head_bias[0])
+        if u.numel() > 1 and self.space.sites <= h.shape[-1]:
+            # As many multiplications as to look the heads up, and less to write.
+            return self._own(functional.linear(h, self.head.flatten(0, 1), self.head_bias.flatten()), u)
         head = _row(self.head.flatten(1), u)
         head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
         return (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
@@ -111,10 +139,13 @@ class SiteMLP(nn.Module):
         if u.numel() == 1:
             return visible @ pair[u.reshape(())].T + bias[u.reshape(())]
         # The terms of all sites, of which one is picked: to gather a matrix an example would take far more memory.
-        every = visible @ pair.flatten(0, 1).T
+        return self._own(visible @ pair.flatten(0, 1).T, u) + _row(bias, u)
+
+    def _own(self, every: Tensor, u: Tensor) -> Tensor:
+        """Pick what belongs to the sites u from what was found for all, (..., sites · states) → (..., states)."""
         every = every.reshape(*every.shape[:-1], self.space.sites, self.space.states)
         place = u[..., None, None].expand(*every.shape[:-2], 1, self.space.states)
-        return every.gather(-2, place).squeeze(-2) + _row(bias, u)
+        return every.gather(-2, place).squeeze(-2)
 
 
 def _pairwise(space: Space, *, there: bool) -> tuple[nn.Parameter | None, nn.Parameter | None]:

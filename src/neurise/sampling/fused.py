@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from neurise.conditionals import Conditionals, NetworkConditionals
+from neurise.networks._inputs import terms
 from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling import _plan
@@ -151,15 +152,6 @@ def pack(plan: Plan, precision: str) -> dict[str, Tensor]:
         "known": plan.known.float(),
         "constant": torch.tensor(plan.constant, dtype=torch.int32, device=plan.context.device),
     }
-
-
-def terms(numbers: Tensor, count: int) -> list[Tensor]:
-    """Write numbers as sums of bfloat16, each of which takes up what the ones before it leave."""
-    found = []
-    for _ in range(count):
-        found.append(numbers.bfloat16())
-        numbers = numbers - found[-1].to(numbers.dtype)
-    return found
 
 
 def tiles(width: int) -> tuple[int, int]:

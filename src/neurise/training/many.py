@@ -133,13 +133,19 @@ class ManyObjective:
         draw alone.
         """
         n, models = x.shape[:2]
-        turn = torch.randint(models, (n, 1), generator=generator, device=x.device) if models > 1 else 0
-        every = torch.arange(models, device=x.device)
-        row = models * torch.arange(n, device=x.device)[:, None]
-        there, back = (row + (every - turn) % models).flatten(), row + (every + turn) % models
+        device = x.device
+        turn = (
+            torch.randint(models, (n, 1), generator=generator, device=device)
+            if models > 1
+            else x.new_zeros(n, 1).long()
+        )
+        every = torch.arange(models, device=device)
+        row = models * torch.arange(n, device=device)[:, None]
+        there = (row + (every - turn) % models).flatten()
+        back = row.T + (every[:, None] + turn.T) % models  # (K, n): the layout that the stack reads
         mixed = None if y is None else y.flatten()[there]
         drawn = self.one.draw(x.flatten(0, 1)[there], mixed, generator=generator)
-        return tuple(None if part is None else part[back] for part in drawn)
+        return tuple(None if part is None else part[back].transpose(0, 1) for part in drawn)
 
     def losses(self, network: Network, drawn: Any) -> Tensor:
         """Return the training losses, (n, K); ``network`` is a :class:`Stacked`, or a function like one."""
