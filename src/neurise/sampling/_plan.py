@@ -98,8 +98,11 @@ def supports(conditionals: Conditionals) -> bool:
 
 
 @torch.no_grad()
-def make(conditionals: Conditionals, precision: str = "float32") -> list[Plan]:
+def make(conditionals: Conditionals, precision: str = "float32", *, sweep: bool = False) -> list[Plan]:
     r"""Precompute what the steps share, for each member of a committee.
+
+    With ``sweep`` the steps are those of a Glauber sweep at time 0: every step sees all other sites and redraws its own from the
+    conditional itself, as after hard noise.
 
     Cheap beside a single step, so it is made anew for every batch of rows. Up to a constant the members' geometric mean is
     the mean of their logits.
@@ -108,7 +111,7 @@ def make(conditionals: Conditionals, precision: str = "float32") -> list[Plan]:
         raise ValueError(f"precision must be {' or '.join(map(repr, PRECISIONS))}, got {precision!r}")
     if not isinstance(conditionals, NetworkConditionals) or not supports(conditionals):
         raise ValueError(f"{type(conditionals).__name__} has no first layer to update: only a SiteMLP has")
-    return [_make(conditionals, member, precision) for member in _members(conditionals.network)]
+    return [_make(conditionals, member, precision, sweep=sweep) for member in _members(conditionals.network)]
 
 
 def _members(network: nn.Module) -> list[SiteMLP]:
@@ -126,19 +129,25 @@ def _members(network: nn.Module) -> list[SiteMLP]:
     return members
 
 
-def _make(conditionals: NetworkConditionals, network: SiteMLP, precision: str) -> Plan:
+def _make(conditionals: NetworkConditionals, network: SiteMLP, precision: str, *, sweep: bool) -> Plan:
     noise, device = conditionals.noise, conditionals.device
+    if sweep:
+        noise = RoundRobin(noise.space, keep_prob=0.0, cycles=1)
     sites, states = noise.space.sites, noise.space.states
-    grows = noise.is_hard and conditionals.hide_noised
+    grows = noise.is_hard and conditionals.hide_noised and not sweep
     cycles = 1 if grows else noise.cycles
     u = torch.arange(sites, device=device)
     cycle = torch.arange(cycles, device=device)[:, None]
-    context = network.context(cycle * sites + u, u.expand(cycles, -1), None)
+    time = cycle * sites + (0 if sweep else u)
+    context = network.context(time.expand(cycles, sites), u.expand(cycles, -1), None)
     columns = network.token.view(sites, states, -1)
     head, offset = network.head.detach(), network.head_bias.expand(sites, -1)
-    if network.pair_bias is not None:
-        offset = offset + network.pair_bias
-    pair = None if network.pair is None else _seen(network.pair.view(sites, states, sites, states), grows=grows)
+    terms, fields = network.pair, network.pair_bias
+    if sweep and network.clean_pair is not None:
+        terms, fields = network.clean_pair, network.clean_pair_bias
+    if fields is not None:
+        offset = offset + fields
+    pair = None if terms is None else _seen(terms.view(sites, states, sites, states), grows=grows)
     # v_u(t) = cycle at the very site that step t noises.
     known = conditionals.log_known(u.expand(cycles, -1), cycle)
     if states == 2:

@@ -47,6 +47,21 @@ def reverse(
     ``record`` turns a function into one that repeats it; without CUDA none is needed, and the function repeats itself.
     """
     plans = _plan.make(conditionals, precision)
+    return run(conditionals, plans, x, y, generator=generator, precision=precision, record=record)
+
+
+@torch.no_grad()
+def run(
+    conditionals: Conditionals,
+    plans: list[Plan],
+    x: Tensor,
+    y: Tensor | None = None,
+    *,
+    generator: Generator,
+    precision: str = "float32",
+    record: Recorder | None = None,
+) -> Tensor:
+    """Run all cycles of the members' plans from rows x, (n, sites); recordings are kept with the conditionals."""
     plan = plans[0]
     state, n = x.T.clone(memory_format=torch.contiguous_format), len(x)
     size = next((size for size in SIZES if size >= n), SIZES[-1])
@@ -100,7 +115,9 @@ def _tape(
 ) -> Tape:
     """Find a recording, with the numbers of the present plans in it, or make one."""
     kept = _tapes.setdefault(conditionals, {})
-    key = (size, labels, precision, record, len(plans), *(one.shape for one in plans[0].tensors()), *plans[0].constant)
+    first = plans[0]
+    kind = (first.grows, first.bonus, *(one.shape for one in first.tensors()), *first.constant)
+    key = (size, labels, precision, record, len(plans), *kind)
     if key in kept:
         for mine, theirs in zip(kept[key].plans, plans, strict=True):
             mine.copy_(theirs)

@@ -33,7 +33,12 @@ def reverse(
     precision: str = "float32",
 ) -> Tensor:
     """Run the chain from X_T = x back to X_0, (n, sites) tokens, as :func:`neurise.sampling.reverse.reverse` does."""
-    plans = _plan.make(conditionals, precision)
+    return run(_plan.make(conditionals, precision), x, y, generator=generator)
+
+
+@torch.no_grad()
+def run(plans: list[Plan], x: Tensor, y: Tensor | None = None, *, generator: Generator) -> Tensor:
+    """Run all cycles of the members' plans from rows x, (n, sites)."""
     plan = plans[0]
     state = x.T.clone(
         memory_format=torch.contiguous_format
