@@ -56,8 +56,8 @@ def test_a_loss_that_is_no_number_brings_the_last_good_weights_back(
     kept: dict[str, np.ndarray] = {}
     genuine = loop.evaluate
 
-    def noting(objective: Any, frozen: Any, state: TrainingState, *rest: Any) -> None:
-        genuine(objective, frozen, state, *rest)
+    def noting(score: Any, state: TrainingState, *rest: Any) -> None:
+        genuine(score, state, *rest)
         kept.update({name: tensor.numpy().copy() for name, tensor in state.average.items()})
 
     def poison(state: TrainingState) -> torch.Tensor:

@@ -12,7 +12,7 @@ import tiny
 import torch
 from steps import replace_steps
 
-from neurise.training import judging, loop
+from neurise.training import loop
 from neurise.training.state import TrainingState
 
 
@@ -94,8 +94,8 @@ def test_training_stops_when_the_network_only_memorises() -> None:
 def test_the_model_keeps_the_weights_of_the_best_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     genuine, averages = loop.evaluate, []
 
-    def noting(objective: Any, frozen: Any, state: TrainingState, *rest: Any) -> None:
-        genuine(objective, frozen, state, *rest)
+    def noting(score: Any, state: TrainingState, *rest: Any) -> None:
+        genuine(score, state, *rest)
         averages.append({name: tensor.clone() for name, tensor in state.average.items()})
 
     monkeypatch.setattr(loop, "evaluate", noting)
@@ -188,15 +188,15 @@ def test_the_summary_comes_on_request(capsys: pytest.CaptureFixture[str]) -> Non
     ],
 )
 def test_of_weights_that_cannot_be_told_apart_the_last_are_kept(
-    monkeypatch: pytest.MonkeyPatch, scores: list[list[float]], kept: int, stale: int
+    scores: list[list[float]], kept: int, stale: int
 ) -> None:
     network = torch.nn.Linear(1, 1)
     state = TrainingState(network, torch.optim.SGD(network.parameters()), torch.Generator(), average={})
     settings = tiny.model().settings(10, None)  # type: ignore[attr-defined]
     for number, values in enumerate(scores):
         state.average = {"weight": torch.full((1,), float(number))}
-        monkeypatch.setattr(judging, "scores_of", lambda *_, values=values: torch.tensor(values, dtype=torch.float64))
-        loop.evaluate(None, (), state, torch.tensor(0.0), settings)  # type: ignore[arg-type]
+        examples = torch.tensor(values, dtype=torch.float64)
+        loop.evaluate(lambda examples=examples: examples, state, torch.tensor(0.0), settings)  # type: ignore[misc]
     assert state.best is not None
     assert (float(state.best["weight"]), state.stale) == (kept, stale)
     assert state.best_score == min(sum(values) / 2 for values in scores)

@@ -11,7 +11,7 @@ from neurise import discovery
 from neurise.models import _many
 from neurise.models._trained import TrainedModel
 from neurise.models.base import Run
-from neurise.training import judging, loop
+from neurise.training import loop
 from neurise.training.batches import Rows
 from neurise.training.clip import clip_
 from neurise.training.many import ManyObjective, ManyRows, Stacked
@@ -189,7 +189,7 @@ def test_rows_and_labels_stay_with_their_model() -> None:
     assert torch.equal(y, torch.arange(6).reshape(2, MODELS))
 
 
-def test_every_model_is_judged_as_if_it_were_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_model_is_judged_as_if_it_were_alone() -> None:
     network, patience = nn.Linear(1, 1), 3
     settings = tiny.model(patience=patience).settings(100, None)  # type: ignore[attr-defined]
     scores = 2 + torch.rand((12, 20, MODELS), generator=source(), dtype=torch.float64)
@@ -198,14 +198,12 @@ def test_every_model_is_judged_as_if_it_were_alone(monkeypatch: pytest.MonkeyPat
     alone = [TrainingState(network, torch.optim.SGD(network.parameters()), source(), average={}) for _ in range(MODELS)]
     for number, values in enumerate(scores):
         many.average = {"weight": torch.full((MODELS, 2), float(number))}
-        monkeypatch.setattr(judging, "scores_of", lambda *_, values=values: values)
-        loop.evaluate(None, (), many, torch.zeros(MODELS), settings)  # type: ignore[arg-type]
+        loop.evaluate(lambda values=values: values, many, torch.zeros(MODELS), settings)  # type: ignore[misc]
         for k, state in enumerate(alone):
             if int(state.stale) == patience:
                 continue  # training would have ended here
             state.average = {"weight": torch.full((2,), float(number))}
-            monkeypatch.setattr(judging, "scores_of", lambda *_, own=values[:, k]: own)
-            loop.evaluate(None, (), state, torch.zeros(()), settings)  # type: ignore[arg-type]
+            loop.evaluate(lambda own=values[:, k]: own, state, torch.zeros(()), settings)  # type: ignore[misc]
     assert any(int(state.stale) == patience for state in alone)
     for k, state in enumerate(alone):
         assert torch.equal(many.usable()["weight"][k], state.usable()["weight"])

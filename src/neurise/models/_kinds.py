@@ -12,7 +12,7 @@ from neurise import losses
 from neurise.models._round_robin_objective import RoundRobinObjective
 from neurise.networks._committee import Committee
 from neurise.training.batches import Rows
-from neurise.training.judging import AT_ONCE, noised
+from neurise.training.judging import examples_at_once, noised
 
 SHARES = 21
 """Weights from 0 to 1 that are tried."""
@@ -65,7 +65,7 @@ def weigh(objective: RoundRobinObjective, held: Rows, *, generator: Generator) -
 
 def _opinions(objective: RoundRobinObjective, drawn: Any) -> Tensor:
     """What the two kinds say about each example, (n, 2, states): the two members of its fold, or all where there are no folds."""
-    piece, parts = max(1, AT_ONCE // objective.bytes_per_example), []
+    piece, parts = examples_at_once(objective, drawn.t.device), []
     for start in range(0, len(drawn.t), piece):
         t, u, x, hidden, y, _, fold = (None if part is None else part[start : start + piece] for part in drawn)
         said = torch.log_softmax(objective.network(t, u, x, hidden, y).double(), dim=-1)

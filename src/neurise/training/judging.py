@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,6 +11,7 @@ from torch import Generator, Tensor
 from torch.func import functional_call
 
 from neurise.training.batches import Source
+from neurise.training.captured import Captured
 from neurise.training.distributed import Team
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
@@ -18,17 +21,30 @@ VALIDATION_EXAMPLES = 16384
 """At most so many noised examples are scored in a validation."""
 AT_ONCE = 2**28
 """Bytes that scoring may take: small batches would make a validation of a few long products one of many short ones."""
+ON_GPU = 4
+"""So many times as much on a GPU: fifty models in small pieces would take longer to be judged than to be trained."""
 
 
-def evaluate(
-    objective: Objective,
-    frozen: Any,
-    state: TrainingState,
-    loss: Tensor,
-    settings: Settings,
-    team: Team | None = None,
-) -> None:
-    """Record the loss, score the averaged weights on the frozen examples, and keep them if they are as good as the best.
+Score = Callable[[], Tensor]
+"""What scores the averaged weights as they are: float64, (n,), or (n, models)."""
+
+
+def scorer(
+    objective: Objective, frozen: Any, state: TrainingState, settings: Settings, team: Team | None = None
+) -> Score | None:
+    """Return what scores the averaged weights on the frozen examples; None where there are none.
+
+    On a GPU it is captured, as a step is: the validation of a small network is launched for longer than it is computed.
+    """
+    if frozen is None:
+        return None
+    score = partial(scores_of, objective, state.average, frozen, settings.batch_size, team)
+    device = next(iter(state.average.values())).device
+    return Captured(score, state.generator, device) if device.type == "cuda" and team is None else score
+
+
+def evaluate(score: Score | None, state: TrainingState, loss: Tensor, settings: Settings) -> None:
+    """Record the loss, score the averaged weights, and keep them if they are as good as the best.
 
     As good: worse by no more than the standard error of the difference over the examples. The later of two that cannot be
     told apart has learnt for longer, at a smaller step length. Examples of one row are not independent, which makes the
@@ -39,13 +55,13 @@ def evaluate(
     judged = state.stale < settings.patience
     if state.models is not None:
         record |= {"judged": judged.tolist(), "diverged": state.diverged.tolist()}
-    if frozen is not None:
-        scores = scores_of(objective, state.average, frozen, settings.batch_size, team)  # (n,), or (n, models)
-        score = scores.mean(0).cpu()
-        record["validation"] = score.tolist()
-        better = judged & (score < state.best_score)
+    if score is not None:
+        scores = score()
+        mean = scores.mean(0).cpu()
+        record["validation"] = mean.tolist()
+        better = judged & (mean < state.best_score)
         state.stale = torch.where(better, 0, state.stale + judged)
-        state.best_score = torch.where(better, score, state.best_score)
+        state.best_score = torch.where(better, mean, state.best_score)
         best = state.best_scores if len(state.best_scores) else scores
         state.best_scores = torch.where(better.to(scores.device), scores, best)
         worse = scores - state.best_scores
@@ -63,7 +79,7 @@ def scores_of(objective: Objective, weights: Weights, frozen: Any, batch_size: i
 
     examples = len(next(part for part in frozen if part is not None))
     own = slice(0, examples) if team is None else team.slice(examples)
-    piece = max(batch_size, AT_ONCE // objective.bytes_per_example)
+    piece = max(batch_size, examples_at_once(objective, next(iter(weights.values())).device))
     with torch.no_grad():
         parts = [
             objective.scores(averaged, _slice(frozen, start, min(start + piece, own.stop)))
@@ -71,6 +87,12 @@ def scores_of(objective: Objective, weights: Weights, frozen: Any, batch_size: i
         ]
     scores = torch.cat(parts).double()
     return scores if team is None else team.joined(scores, examples)
+
+
+def examples_at_once(objective: Objective, device: torch.device) -> int:
+    """How many examples are scored at once on a device."""
+    room = AT_ONCE * (ON_GPU if device.type == "cuda" else 1)
+    return max(1, room // objective.bytes_per_example)
 
 
 def noised(objective: Objective, validation: Source, generator: Generator) -> Any:

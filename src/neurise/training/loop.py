@@ -15,7 +15,7 @@ from neurise.training import distributed, memory
 from neurise.training.batches import Source
 from neurise.training.distributed import Team
 from neurise.training.interrupts import Interrupts
-from neurise.training.judging import evaluate, noised
+from neurise.training.judging import evaluate, noised, scorer
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
@@ -112,6 +112,7 @@ def _run(
     good: Weights = copied(state.average)
     sums: list[Tensor] = []
     step = Step(objective, rows, state, settings, team)
+    score = scorer(objective, frozen, state, settings, team)
     with Interrupts() as interrupts:
         stop = False
         while (reason := _finished(settings, state, stop)) is None:
@@ -130,7 +131,7 @@ def _run(
                 continue
             sums.clear()
             good = copied(state.average)
-            evaluate(objective, frozen, state, mean, settings, team)
+            evaluate(score, state, mean, settings)
             now = time.monotonic()
             if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
                 state.save(path, fingerprint)
@@ -139,7 +140,7 @@ def _run(
         if sums and reason == "time":
             mean = torch.stack(sums).mean(0).cpu()
             _check(mean, state, good, settings)
-            evaluate(objective, frozen, state, mean, settings, team)
+            evaluate(score, state, mean, settings)
         if path is not None and reason != "interrupted":
             state.save(path, fingerprint)
     progress.update(state.step, settings.progress(state.step, state.seconds), *_validation_fact(state), last=True)
