@@ -16,7 +16,7 @@ from sklearn.base import clone
 import neurise
 from neurise import exact
 from neurise.models import _many, _sized
-from neurise.models._sized import MOST_COLUMNS, ON_CPU, SIZES, suited
+from neurise.models._sized import MOST_COLUMNS, MOST_WORK, ON_CPU, SIZES, suited
 
 OPEN = ("width", "depth", "members", "skip", "batch_size", "learning_rate")
 STEPS = 10
@@ -56,10 +56,10 @@ def test_it_is_the_tokens_that_count_and_a_class_ends_below_its_bound() -> None:
 
 
 @pytest.mark.parametrize("rows", [100, 10**5, 10**6, 10**8])
-def test_without_a_gpu_batches_are_small_and_nothing_else_changes(rows: int) -> None:
+def test_without_a_gpu_batches_and_steps_are_small_and_nothing_else_changes(rows: int) -> None:
     there, here = (suited(rows, 5, 3, gpu=gpu) for gpu in (True, False))
-    assert here["batch_size"] == min(ON_CPU, there["batch_size"])
-    assert {**there, "batch_size": 0} == {**here, "batch_size": 0}
+    assert {name: here[name] for name in ON_CPU} == {name: min(most, there[name]) for name, most in ON_CPU.items()}
+    assert {**there, **ON_CPU} == {**here, **ON_CPU}
     assert set(here) == set(OPEN)
 
 
@@ -68,6 +68,15 @@ def test_pairwise_terms_need_few_columns_and_a_committee() -> None:
     assert suited(10, MOST_COLUMNS // 2 + 1, 2, gpu=True)["skip"] is False
     assert suited(10, MOST_COLUMNS // 3 + 1, 3, gpu=True)["skip"] is False
     assert suited(10**8, 4, 2, gpu=True)["skip"] is False
+
+
+def test_pairwise_terms_that_a_cpu_would_fit_for_hours_are_left_out_there() -> None:
+    sites, states = 250, 2
+    rows = int(MOST_WORK) // (sites**2 * states)
+    assert rows * sites < SIZES[2][0]  # else there would be no committee to have them
+    assert suited(rows, sites, states, gpu=False)["skip"] is True
+    assert suited(rows + 1, sites, states, gpu=False)["skip"] is False
+    assert suited(rows + 1, sites, states, gpu=True)["skip"] is True
 
 
 @pytest.mark.parametrize(
