@@ -18,8 +18,9 @@ def clip_(gradients: Sequence[Tensor], clip_norm: float, *, stacked: bool = Fals
         norm = torch.nn.utils.get_total_norm(gradients)
         torch._foreach_mul_(list(gradients), _factor(norm, clip_norm))
         return
-    norms = torch.stack([gradient.flatten(1).norm(dim=1) for gradient in gradients])  # (parameters, models)
-    factor = _factor(norms.norm(dim=0), clip_norm)
+    # One long row a network: a norm for every parameter would be many small kernels on a GPU.
+    norm = torch.cat([gradient.flatten(1) for gradient in gradients], dim=1).norm(dim=1)
+    factor = _factor(norm, clip_norm)
     for gradient in gradients:
         gradient.mul_(factor.reshape(-1, *[1] * (gradient.dim() - 1)))
 
