@@ -17,7 +17,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
 
 NOISE, EXACT, LIKELIHOOD = "noise/round_robin.py", "exact.py", "likelihood.py"
-OBJECTIVE = "models/_round_robin_objective.py"
+OBJECTIVE, REGRESSIONS = "models/_round_robin_objective.py", "training/regressions.py"
 MUTATIONS = {
     "kernel: 1/q for 1/p": (NOISE, "(1 - keep) / self.space.states)", "(1 - keep) / self.space.sites)", "noise"),
     "push: 1/q for 1/p": (NOISE, "(1 - self.keep_prob) / self.space.states", "(1 - self.keep_prob) / self.space.sites", "noise"),
@@ -39,7 +39,8 @@ MUTATIONS = {
     "screening: centred by the sum": ("losses.py", "energy = logits - logits.mean(dim=-1, keepdim=True)", "energy = logits - logits.sum(dim=-1, keepdim=True)", "test_losses.py"),
     "screening: sign of the energy": ("losses.py", "return torch.exp(-_pick(energy, x_u))", "return torch.exp(_pick(energy, x_u))", "test_losses.py"),
     "weight: gradient not stopped": ("losses.py", "log_weight.detach()", "log_weight", "test_losses.py"),
-    "network: sees the site it is asked for": ("networks/_inputs.py", "~(hidden | (sites == u[..., None]))", "~(hidden | ((sites == u[..., None]) & False))", "networks"),
+    "network: sees the site it is asked for": ("networks/_inputs.py", "hidden | _is(u, x.shape[-1])", "hidden", "networks"),
+    "network: sees it in one product": ("networks/_inputs.py", "_seen(x, hidden | at, states)", "_seen(x, hidden, states)", "networks/test_inputs.py"),
     "conditionals: erased sites are seen": ("conditionals.py", "return erased if self.hide_noised", "return erased & False if self.hide_noised", "test_likelihood.py"),
     "clamped: without weights": ("sampling/clamped.py", "log_weight = log_weight + factor", "log_weight = log_weight + 0 * factor", "sampling/test_clamped.py"),
     "clamped: noise starts for free": ("sampling/clamped.py", "torch.where(holds, price, 0.0)", "torch.where(holds, 0 * price, 0.0)", "sampling/test_clamped.py"),
@@ -60,8 +61,10 @@ MUTATIONS = {
     "corrector: the first site is left out": ("sampling/corrector.py", "reversed(range(first, sites))", "reversed(range(first + 1, sites))", "sampling/test_corrector.py"),
     "clean examples: noised all the same": ("models/_round_robin_objective.py", "torch.where(clean, torch.zeros_like(t), t)", "torch.where(clean, t, t)", "sampling/test_corrector.py"),
     "plan: pairwise terms of the site itself": ("sampling/_plan.py", "sites[:, None] < sites if grows", "sites[:, None] <= sites if grows", "sampling/test_incremental.py"),
+    "plan: sweeps at the time of the site": ("sampling/_plan.py", "(0 if sweep else u)", "u", "sampling/test_corrector.py"),
+    "plan: sweeps with the terms of the chain": ("sampling/_plan.py", "terms, fields = network.clean_pair, network.clean_pair_bias", "terms, fields = network.pair, network.pair_bias", "sampling/test_corrector.py"),
     "incremental: the old token stays": ("sampling/incremental.py", "total -= columns.index_select(0, old)", "total -= 0 * columns.index_select(0, old)", "sampling/test_incremental.py"),
-    "many: clipped together": ("training/clip.py", "_factor(norms.norm(dim=0), clip_norm)", "_factor(norms.norm().expand(norms.shape[1]), clip_norm)", "training/test_many.py"),
+    "many: clipped together": ("training/clip.py", ".norm(dim=1)", ".norm().expand(len(gradients[0]))", "training/test_many.py"),
     "unseen: more than there is": ("conditionals.py", "1 - (states - 1) * self.unseen", "1 - self.unseen", "test_conditionals.py"),
     "unseen: seen by the network": ("networks/_unseen.py", "if name in TOKEN_AXES:", "if False:", "networks/test_unseen.py"),
     "folds: an observation in several": ("training/batches.py", "left = left - taken", "left = left - 0 * taken", "models/test_folds.py"),
@@ -74,7 +77,9 @@ MUTATIONS = {
     "sized: rows for tokens": ("models/_sized.py", "rows * sites < tokens", "rows < tokens", "models/test_sized.py"),
     "parts: all of the time for each": ("models/_trained.py", "run.max_seconds / parts", "run.max_seconds", "models/test_parts.py"),
     "parts: the time of the slower": ("models/_trained.py", "sum(max(spent, default=0.0) for spent in until)", "max(max(spent, default=0.0) for spent in until)", "models/test_parts.py"),
-    "pairwise: sites that are not seen": ("training/pairwise.py", "+ RIDGE * ahead.weight) * mask", "+ RIDGE * ahead.weight)", "training/test_pairwise.py"),
+    "pairwise: sites that are not seen": (REGRESSIONS, "+ RIDGE * ahead.weight) * self.mask", "+ RIDGE * ahead.weight)", "training/test_pairwise.py"),
+    "regressions: never a shorter step": (REGRESSIONS, "bend * LESS_BEND, bend * 2)", "bend * LESS_BEND, bend)", "training/test_regressions.py"),
+    "regressions: a site in the place of another": (REGRESSIONS, "places = places[busy]", "places = busy", "training/test_regressions.py"),
 }  # fmt: skip
 
 

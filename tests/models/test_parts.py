@@ -22,7 +22,7 @@ from neurise import exact
 from neurise.models import _trained
 from neurise.models._trained import TrainedModel, _merged
 from neurise.models.base import Model
-from neurise.training import loop, pairwise
+from neurise.training import loop, regressions
 from neurise.training.loop import TrainingDiverged
 from neurise.training.state import TrainingState
 
@@ -73,7 +73,7 @@ def at_step(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[Trainin
 @pytest.fixture(autouse=True)
 def roughly_fitted_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairwise terms are found for certain elsewhere; here a few iterations will do."""
-    monkeypatch.setattr(pairwise, "ITERATIONS", 10)
+    monkeypatch.setattr(regressions, "ITERATIONS", 10)
 
 
 @pytest.fixture

@@ -126,8 +126,9 @@ def test_sweeps_that_update_the_first_layer_draw_what_plain_ones_draw(
     model = tiny.model("neurise", clean=0.4, alphabet=alphabet, **settings)
     conditionals = model.fit(X, max_steps=1, verbose=False).conditionals  # type: ignore[attr-defined]
     with torch.no_grad():  # a network that has hardly learnt anything would hide a wrong context
+        generator = torch.Generator().manual_seed(2)
         for parameter in conditionals.network.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(2)))
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
     start = space.uniform(500, generator=torch.Generator().manual_seed(3))
     generator = torch.Generator().manual_seed(4)
     slow = start

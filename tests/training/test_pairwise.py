@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from neurise.space import Space
-from neurise.training import pairwise
+from neurise.training import pairwise, regressions
 from neurise.training.batches import Rows
 from neurise.training.pairwise import Terms
+from neurise.training.regressions import Fit
 
 CPU = torch.device("cpu")
 SPACES = pytest.mark.parametrize("space", pairwise_models.SPACES, ids=["p=2", "p=3"])
@@ -39,10 +40,10 @@ def fitted(rows: Rows, states: int, sees: Tensor, **more: object) -> Terms:
     return pairwise.fit(rows, more.pop("held", rows), states, sees, seed=0, device=CPU, **more)[0]  # type: ignore[arg-type]
 
 
-def path(rows: Rows, states: int, sees: Tensor) -> list[pairwise._Fit]:
+def path(rows: Rows, states: int, sees: Tensor) -> list[Fit]:
     inner = 1 if states == 2 else states
     mask = sees.repeat_interleave(inner, 0).repeat_interleave(inner, 1).float()
-    return list(pairwise._path(pairwise._data(rows, states, CPU), mask))
+    return list(pairwise._path(regressions.sample_of(rows, states, CPU), mask))
 
 
 def encoded(x: Tensor, states: int) -> tuple[Tensor, Tensor]:
@@ -90,7 +91,7 @@ def stopping(rows: Rows, states: int) -> float:
     every number; twice that is allowed, as only every twentieth move is looked at.
     """
     numbers = rows.x.shape[1] * (1 if states == 2 else states**2) + states
-    return 4 * pairwise.TOLERANCE * 1.1 * curvature(rows, states)[0] * math.sqrt(numbers)
+    return 4 * regressions.TOLERANCE * 1.1 * curvature(rows, states)[0] * math.sqrt(numbers)
 
 
 def newton(rows: Rows, states: int, u: int, seen: list[int]) -> tuple[Tensor, Tensor]:
@@ -116,8 +117,9 @@ def newton(rows: Rows, states: int, u: int, seen: list[int]) -> tuple[Tensor, Te
 
 @SPACES
 def test_without_a_penalty_the_terms_are_those_of_newtons_method(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"STRENGTHS": (1e-7,), "RIDGE": 0.0, "TOLERANCE": 2e-6, "ITERATIONS": 5000}.items():
-        monkeypatch.setattr(pairwise, name, value)
+    monkeypatch.setattr(pairwise, "STRENGTHS", (1e-7,))
+    for name, value in {"RIDGE": 0.0, "TOLERANCE": 2e-6, "ITERATIONS": 5000}.items():
+        monkeypatch.setattr(regressions, name, value)
     rows = drawn(space, 3000)
     sees = others(space.sites).triu()
     terms = fitted(rows, space.states, sees)
@@ -137,8 +139,8 @@ def test_without_a_penalty_the_terms_are_those_of_newtons_method(space: Space, m
 @pytest.mark.parametrize("strength", [0.2, 0.8])
 def test_a_penalised_fit_is_optimal(space: Space, strength: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairwise, "STRENGTHS", (strength,))
-    monkeypatch.setattr(pairwise, "ITERATIONS", 5000)
-    monkeypatch.setattr(pairwise, "TOLERANCE", 1e-5)
+    monkeypatch.setattr(regressions, "ITERATIONS", 5000)
+    monkeypatch.setattr(regressions, "TOLERANCE", 1e-5)
     rows, sites, states = drawn(space, 1000), space.sites, space.states
     sees, inner = others(sites), 1 if states == 2 else states
     found, relaxed = path(rows, states, sees)
@@ -148,7 +150,7 @@ def test_a_penalised_fit_is_optimal(space: Space, strength: float, monkeypatch: 
     for fit, penalty in ((found, strength * unit), (relaxed, 0.0)):
         weight = fit.weight.view(sites, inner, sites, inner).double().requires_grad_()
         bias = fit.bias.view(sites, inner).double().requires_grad_()
-        slope, bias_slope = torch.autograd.grad(loss(weight, bias, rows, states, pairwise.RIDGE), (weight, bias))
+        slope, bias_slope = torch.autograd.grad(loss(weight, bias, rows, states, regressions.RIDGE), (weight, bias))
         assert bias_slope.norm(dim=1).max() < tolerance
         kept = int((weight != 0).any(3).any(1).sum())
         for u, i in torch.nonzero(sees).tolist():
@@ -226,14 +228,14 @@ def test_independent_sites_have_no_pairs_and_a_coupled_one_has(states: int, monk
 
 @SPACES
 def test_the_clean_conditionals_of_a_pairwise_law_are_found(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise, "TOLERANCE", 2e-6)
-    monkeypatch.setattr(pairwise, "ITERATIONS", 5000)
+    monkeypatch.setattr(regressions, "TOLERANCE", 2e-6)
+    monkeypatch.setattr(regressions, "ITERATIONS", 5000)
     law = torch.from_numpy(law_of(space))
     rows = Rows(space.configurations(), None, law)
     terms = fitted(rows, space.states, others(space.sites))  # by itself: then the fit without penalty is the best
     # The ridge pulls with the slope RIDGE |A|, twice that of the zero-sum terms for x − ½, and the stopping rule leaves its own.
     length = float(terms.pair.flatten(1).norm(dim=1).max()) * (2 if space.states == 2 else 1)
-    distance = (pairwise.RIDGE * length + stopping(rows, space.states)) / curvature(rows, space.states)[1]
+    distance = (regressions.RIDGE * length + stopping(rows, space.states)) / curvature(rows, space.states)[1]
     # Features and constant are shorter than 2, and the probability of a symbol has the slope p (1 − p) ≤ 1/4 in the difference
     # of its logit to a mean of the others, which is at most √2 of the logits' length.
     tolerance = 2 * math.sqrt(2) / 4 * distance
@@ -242,18 +244,3 @@ def test_the_clean_conditionals_of_a_pairwise_law_are_found(space: Space, monkey
     for u in range(space.sites):
         found = torch.softmax(hot @ terms.pair[u].T + terms.bias[u], dim=-1)
         assert (found - torch.from_numpy(oracles.conditional(space, law.numpy(), u))).abs().max() < tolerance
-
-
-def test_the_largest_curvature_is_found_where_the_law_is_symmetric() -> None:
-    staggered = torch.tensor([[0, 1] * 10, [1, 0] * 10], dtype=torch.uint8)
-    equal = torch.arange(3, dtype=torch.uint8)[:, None].expand(3, 4)
-    # ±½ at 20 sites in one direction: 20 / 4. The second moments of centred one-hots are (δ − 1/3)/3, the same for 4 sites.
-    for x, states, largest in ((staggered, 2, 5.0), (equal, 3, 4 / 3)):
-        assert pairwise._largest(pairwise._data(Rows(x), states, CPU)) == pytest.approx(1.1 * largest, rel=1e-3)
-
-
-def test_rows_beyond_the_numbers_that_are_looked_at_are_left_out_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise, "MOST_NUMBERS", 2 * 5)
-    rows = 2**24 + 4  # whole numbers of 32-bit floats end before
-    place = pairwise._data(Rows(torch.zeros(rows, 1, dtype=torch.uint8)), 2, CPU).place
-    assert place.tolist() == [round(k * (rows - 1) / 4) for k in range(5)]
