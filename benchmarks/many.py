@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--depth", type=int, default=2)
     parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=4000, help="as many as the experiment has")
     parser.add_argument("--repeats", type=int, default=3)
     asked = parser.parse_args()
     data = neurise.datasets.edwards_anderson(asked.side, seed=0)

@@ -14,6 +14,7 @@ from neurise.training.batches import Source
 from neurise.training.captured import Captured
 from neurise.training.distributed import Team
 from neurise.training.objective import Objective
+from neurise.training.precision import arithmetic
 from neurise.training.settings import Settings
 from neurise.training.state import TrainingState, Weights
 
@@ -38,7 +39,7 @@ def scorer(
     """
     if frozen is None:
         return None
-    score = partial(scores_of, objective, state.average, frozen, settings.batch_size, team)
+    score = partial(scores_of, objective, state.average, frozen, settings, team)
     device = next(iter(state.average.values())).device
     return Captured(score, state.generator, device) if device.type == "cuda" and team is None else score
 
@@ -70,8 +71,13 @@ def evaluate(score: Score | None, state: TrainingState, loss: Tensor, settings: 
     state.history.append(record)
 
 
-def scores_of(objective: Objective, weights: Weights, frozen: Any, batch_size: int, team: Team | None = None) -> Tensor:
-    """Score weights on every example, in float64; of several processes each scores its share."""
+def scores_of(
+    objective: Objective, weights: Weights, frozen: Any, settings: Settings, team: Team | None = None
+) -> Tensor:
+    """Score weights on every example, in float64; of several processes each scores its share.
+
+    Products are those of training, but never shorter than TF32.
+    """
 
     def averaged(*inputs: Any) -> Tensor:
         output: Tensor = functional_call(objective.network, weights, inputs)
@@ -79,8 +85,9 @@ def scores_of(objective: Objective, weights: Weights, frozen: Any, batch_size: i
 
     examples = len(next(part for part in frozen if part is not None))
     own = slice(0, examples) if team is None else team.slice(examples)
-    piece = max(batch_size, examples_at_once(objective, next(iter(weights.values())).device))
-    with torch.no_grad():
+    device = next(iter(weights.values())).device
+    piece = max(settings.batch_size, examples_at_once(objective, device))
+    with torch.no_grad(), arithmetic("float32" if settings.precision == "float32" else "tf32", device):
         parts = [
             objective.scores(averaged, _slice(frozen, start, min(start + piece, own.stop)))
             for start in range(own.start, own.stop, piece)
