@@ -2,7 +2,7 @@
 
     python benchmarks/precision.py
 
-`precision="bfloat16"` acts on a GPU. Its arithmetic is imitated on a CPU here: factors of a product are rounded in the same way, and
+`precision="bfloat16"` acts on a GPU. Its arithmetic is imitated on a CPU here: factors of a product are rounded the same way, and
 sums are float32. So the cost in accuracy can be measured anywhere: the exact total variation of NeurISE's law on Edwards–Anderson
 instances, trained with float32 and with bfloat16 from the same seeds on the same rows.
 """
