@@ -119,8 +119,8 @@ def test_every_command_that_made_rows_is_shown(tmp_path: Path) -> None:
     html = build([report_rows.write(tmp_path / "some.jsonl", typed)]).html
     shown = re.findall(r"<dt>command</dt><dd>(.*?)</dd>", html)
     assert shown == [
-        "<p>1 cells:</p><pre><code>neurise experiment run potts --only &#x27;side=2&#x27;</code></pre>"
-        "<p>1 cells:</p><pre><code>neurise b</code></pre>"
+        "<p>one cell:</p><pre><code>neurise experiment run potts --only &#x27;side=2&#x27;</code></pre>"
+        "<p>one cell:</p><pre><code>neurise b</code></pre>"
     ]
     older = build([report_rows.write(tmp_path / "older.jsonl", others)]).html
     assert "<p>not recorded; put together from the rows:</p>" in older

@@ -102,7 +102,7 @@ def _commands(section: Section) -> str:
     """Write every command that made rows here; for rows that do not say, one that makes such rows."""
     parts = []
     for command, cells in section.commands.items():
-        counted = [f"{cells:,} cells"] if len(section.commands) > 1 else []
+        counted = [f"{cells:,} cells" if cells > 1 else "one cell"] if len(section.commands) > 1 else []
         words = ", ".join(counted if command else [*counted, "not recorded; put together from the rows"])
         parts.append(f"<p>{words}:</p>" if words else "")
         parts.append(f"<pre><code>{escape(command or section.command)}</code></pre>")
