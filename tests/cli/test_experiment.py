@@ -160,11 +160,13 @@ def test_failed_cells_are_shown_and_end_with_an_error(tmp_path: Path, monkeypatc
 
 SLOWER = ("experiment", "run", "potts", "--scale", "laptop", "--trials", "1", "--device", "cpu")
 """Six cells of seconds each: whoever waits for the first has time to step in before the last."""
+ENDLESS = ("experiment", "run", "potts", "--scale", "laptop", "--trials", "100", "--device", "cpu")
+"""Six hundred: however busy the machine is, they do not end before somebody steps in."""
 
 
-def started(path: Path, lines: int) -> subprocess.Popen[bytes]:
+def started(path: Path, lines: int, verb: tuple[str, ...] = SLOWER) -> subprocess.Popen[bytes]:
     """Start a run in a session of its own, and wait until so many cells are finished."""
-    command = [sys.executable, "-m", "neurise", *SLOWER, "--results", str(path)]
+    command = [sys.executable, "-m", "neurise", *verb, "--results", str(path)]
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 300
     while not path.exists() or len(path.read_bytes().splitlines()) < lines:
@@ -193,7 +195,7 @@ def test_no_finished_cell_is_repeated_after_a_kill(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    process = started(path, 1)
+    process = started(path, 1, ENDLESS)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130
