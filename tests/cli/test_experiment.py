@@ -167,7 +167,14 @@ ENDLESS = ("experiment", "run", "potts", "--scale", "laptop", "--trials", "100",
 def started(path: Path, lines: int, verb: tuple[str, ...] = SLOWER) -> subprocess.Popen[bytes]:
     """Start a run in a session of its own, and wait until so many cells are finished."""
     command = [sys.executable, "-m", "neurise", *verb, "--results", str(path)]
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        # Whoever runs the tests in the background of a shell is deaf to Ctrl-C, and so would be what he starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 300
     while not path.exists() or len(path.read_bytes().splitlines()) < lines:
         assert process.poll() is None

@@ -93,6 +93,13 @@ def test_labels_and_weights_come_back(folder: Path, ending: str, data: st.DataOb
     assert found.weights.tolist() == weights.tolist()
 
 
+def test_a_row_of_a_histogram_is_not_taken_for_a_header_that_counts_the_columns(tmp_path: Path) -> None:
+    rows, counts = np.array([[0, 1], [0, 0], [0, 0]]), np.array([0, 3, 0])
+    write_dataset(tmp_path / "x.csv", dataset(rows, weights=counts), kind="histogram")
+    found = files(tmp_path / "x.csv", kind="histogram")
+    assert (found.train.tolist(), found.weights.tolist()) == (rows.tolist(), counts.tolist())
+
+
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), rows=number_rows(-1, 1))

@@ -226,6 +226,8 @@ class _Reader:
         if labels is not None and labels.dtype.kind == "U" and any(isinstance(tag, int) for tag in self.tags):
             raise _LabelsAreText
         rows = self.rows.array()
-        begin = int(not header and counts_columns(rows))
+        # A header that counts the columns counts all of them: its 0 stands above the first.
+        symbols_first = self.guess is None and self.columns.sites[0] == 0
+        begin = int(not header and symbols_first and counts_columns(rows))
         labels, counts = (None if part is None else part[begin:] for part in (labels, counts))
         return Table(rows[begin:], labels, counts, info)
