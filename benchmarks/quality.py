@@ -2,7 +2,7 @@
 
     python benchmarks/quality.py ising --device cuda
     python benchmarks/quality.py mnist --device cuda --seconds 40 --set width=512 --set depth=3 --set 'loss="cross_entropy"'
-    python benchmarks/quality.py dwave --device cuda --seconds 40 --set clean=0.25 --set sweeps=20
+    python benchmarks/quality.py dwave --device cuda --graph --set calibrate=true --set clean=0.25 --set sweeps=20
     python benchmarks/quality.py debd --device cuda --names nltcs plants
     python benchmarks/quality.py ghz --device cuda
 
@@ -20,7 +20,7 @@ import argparse
 import json
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,8 @@ def mnist(arguments: argparse.Namespace) -> Iterator[Row]:
 def dwave(arguments: argparse.Namespace) -> Iterator[Row]:
     for seed in arguments.seeds:
         data = neurise.datasets.dwave(arguments.source, test_fraction=0.25, seed=seed)
-        model, seconds = fitted(arguments, seed, data.train, weights=data.weights)
+        graph = {"graph": data.edges} if arguments.graph else {}
+        model, seconds = fitted(arguments, seed, data.train, weights=data.weights, settings=graph)
         drawn = model.sample(arguments.draws, seed=seed)
         couplers = neurise.metrics.cross_correlation(drawn, data.test, couplers=data.edges).mean_abs
         energy = neurise.metrics.energy(drawn, data.test, data.energy)
@@ -125,10 +126,16 @@ GROUPS = {"ising": "rows", "debd": "name"}
 
 
 def fitted(
-    arguments: argparse.Namespace, seed: int, X: np.ndarray, y: Any = None, alphabet: Any = None, **options: Any
+    arguments: argparse.Namespace,
+    seed: int,
+    X: np.ndarray,
+    y: Any = None,
+    alphabet: Any = None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> tuple[neurise.NeurISE, float]:
     began = time.perf_counter()
-    model = neurise.NeurISE(**{"alphabet": alphabet, **arguments.settings})
+    model = neurise.NeurISE(**{"alphabet": alphabet, **(settings or {}), **arguments.settings})
     model.fit(X, y, seed=seed, verbose=False, **arguments.budget, **options)
     return model, time.perf_counter() - began
 
@@ -156,6 +163,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000], help="of ising")
     parser.add_argument("--names", nargs="+", default=["nltcs", "plants", "jester", "accidents", "dna", "mushrooms"])
     parser.add_argument("--source", default="advantage41_q2084", help="of dwave")
+    parser.add_argument("--graph", action="store_true", help="of dwave: tell the model the couplers")
     parser.add_argument("--draws", type=int, default=5000, help="of dwave")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the model, as JSON"

@@ -202,7 +202,7 @@ def test_a_part_of_the_rows_is_fitted_as_if_there_were_no_others(space: Space) -
     part = torch.arange(600) % 3 > 0
     whole, without = pairwise.fit(rows, held, space.states, sees, parts=[None, part], seed=0, device=CPU)
     every, rest = (
-        [pairwise._expanded(fit, space.sites, space.states) for fit in path(some, space.states, sees)]
+        [pairwise.expanded(fit, space.sites, space.states) for fit in path(some, space.states, sees)]
         for some in (rows, Rows(rows.x[part]))
     )
     alone = rest[[torch.equal(one.pair, whole.pair) for one in every].index(True)]

@@ -143,6 +143,8 @@ def _learn_all(trials: list[Trial]) -> None:
         models = [unit.model for unit in own if isinstance(unit.model, TrainedModel)]
         if models and isinstance(trial.model, TrainedModel):
             trial.model.put_together(models, trial.rows, trial.held, trial.run.seed)
+        if isinstance(trial.model, TrainedModel) and trial.model.stopped_ != "diverged":
+            trial.model.complete(trial.rows, trial.run.seed)
     lost = [number for number, trial in enumerate(trials) if trial.model.stopped_ == "diverged"]
     if lost:
         warnings.warn(

@@ -209,7 +209,12 @@ class RoundRobinModel(TrainedModel):
         if fold is not None:
             self.objective_ = objective = replace(objective, folds=self._folds())
         if self.chosen("skip") and is_autoregressive(objective.conditionals):
-            fix_pairwise(objective.conditionals, replace(rows, x=x), held if given else None, fold, seed)
+            own, judges = replace(rows, x=x), held if given else None
+            fix_pairwise(objective.conditionals, own, judges, fold, seed, self._neighbours())
+
+    def _neighbours(self) -> Tensor | None:
+        """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
+        return None
 
     def finish(self) -> None:
         """Make a network blind to symbols that it never saw."""

@@ -67,8 +67,9 @@ class TrainedModel(Model):
         parts = self.parts() if varies else []
         if parts:
             self._learn_parts(parts, rows, held, run)
-            return
-        self._learn_whole(rows, held, settings, run)
+        else:
+            self._learn_whole(rows, held, settings, run)
+        self.complete(rows, run.seed)
 
     def _learn_whole(self, rows: Rows, held: Rows | None, settings: Settings, run: Run) -> None:
         self.begin(rows, settings, run.seed)
@@ -144,6 +145,9 @@ class TrainedModel(Model):
 
     def finish(self) -> None:
         """Do what is left to be done for the weights after the training loop."""
+
+    def complete(self, rows: Rows, seed: int) -> None:
+        """Do what is left to be done for a whole model, with its data, after it was trained or put together."""
 
     def symbols_in(self, rows: Rows) -> int:
         """How many values a number of the divided rows may have: the states, or more where they bear something else besides."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
-from neurise import losses
+from neurise import devices, losses
+from neurise.models._matching import match
+from neurise.models._pairwise_terms import adjacency
 from neurise.models._round_robin import RoundRobinModel
 from neurise.models._round_robin_objective import RoundRobinObjective
 from neurise.models._search import NOISE, SHARED, SearchSpace
+from neurise.models._trained import TrainedModel
+from neurise.training.batches import Rows
 from neurise.training.objective import Objective
 
 
@@ -44,6 +48,10 @@ class NeurISE(RoundRobinModel):
             the more the fewer rows there are.
         clean: share of the examples that teach the conditionals of the data itself, at any site.
         sweeps: how often all sites of a sample are redrawn from these in the end; needs ``clean``.
+        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say. The
+            pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others.
+        calibrate: in the end, change the pairwise terms so that the means and correlations of what the model generates are those
+            of the data. Hard noise only; implies ``skip``.
         unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
         loss: "tempered_screening(gamma)", "screening" (the paper's), "weighted_screening(alpha)" or "cross_entropy".
         order: the sites in the order in which they are noised; they are generated in the opposite order.
@@ -60,7 +68,39 @@ class NeurISE(RoundRobinModel):
 
     loss: str = "tempered_screening(0.75)"
     hide_noised: bool = True
+    graph: Any = None
+    calibrate: bool = False
+
+    def open_settings(self) -> dict[str, Any]:
+        """Return the settings that suit the data; what is calibrated are pairwise terms."""
+        found = super().open_settings()
+        return {**found, "skip": found["skip"] or bool(self.calibrate)}
+
+    def parts(self) -> list[TrainedModel]:
+        """Let the kinds of a committee be trained in parts; it is calibrated as a whole."""
+        self._check_terms()
+        return [part.set_params(calibrate=False) for part in super().parts()]
+
+    def complete(self, rows: Rows, seed: int) -> None:
+        """Match what the model generates to the rows it has learnt from, if that is asked for."""
+        if self.calibrate and self.stopped_ not in ("interrupted", "constant"):
+            match(self.conditionals, rows, generator=devices.generator(seed, self.device_))
+
+    def _neighbours(self) -> Tensor | None:
+        return None if self.graph is None else adjacency(self.graph, self.schema_.order)
+
+    def _check_terms(self) -> None:
+        """Insist on what the settings of the pairwise terms need."""
+        self._neighbours()  # which checks them
+        hard = self.keep_prob == 0 and self.hide_noised and self.network == "site_mlp"
+        if self.calibrate and not (hard and self.chosen("skip")):
+            raise ValueError(
+                "calibrate=True changes the pairwise terms of an autoregressive model: it needs keep_prob=0, hide_noised=True, "
+                f"network='site_mlp' and skip=True, got keep_prob={self.keep_prob}, hide_noised={self.hide_noised}, "
+                f"network={self.network!r}, skip={self.skip}"
+            )
 
     def _build(self) -> Objective:
+        self._check_terms()
         conditionals = self._network_conditionals(hide_noised=bool(self.hide_noised))
         return ConditionalObjective(conditionals, losses.resolve(self.loss), clean=self.clean)

@@ -67,7 +67,7 @@ def fit(
         scores = [candidate.score(other) for candidate in _path(sample, mask)]
     best = scores.index(min(scores))
     chosen = [sample if part is None else sample.part(part[sample.place].to(sample.weight)) for part in parts]
-    return [_expanded(next(_path(one, mask, only=best)), sites, states) for one in chosen]
+    return [expanded(next(_path(one, mask, only=best)), sites, states) for one in chosen]
 
 
 def _cross_fitted(sample: Sample, mask: Tensor, rounds: int, generator: torch.Generator) -> list[float]:
@@ -108,10 +108,12 @@ def _path(sample: Sample, mask: Tensor, only: int | None = None) -> Iterator[Fit
         yield descend(sample, current, mask * kept.expand(shape).reshape(mask.shape), penalty=0.0, most=most)
 
 
-def _expanded(found: Fit, sites: int, states: int) -> Terms:
+def expanded(found: Fit, sites: int, states: int) -> Terms:
     """Write the terms for one-hot tokens, in the gauge in which they add up to zero over either alphabet."""
-    if states > 2:
-        return Terms(found.weight.view(sites, states, sites * states), found.bias.view(sites, states))
+    if states > 2:  # features are centred, so a constant that is added to the weights of a site changes nothing
+        pair, bias = found.weight.view(sites, states, sites, states), found.bias.view(sites, states)
+        pair = pair - pair.mean(1, keepdim=True)
+        return Terms((pair - pair.mean(3, keepdim=True)).flatten(2), bias - bias.mean(1, keepdim=True))
     half = torch.tensor([-0.5, 0.5], device=found.weight.device)
     pair = half[None, :, None, None] * found.weight[:, None, :, None] * half
     return Terms(pair.flatten(2), found.bias[:, None] * half)
