@@ -203,7 +203,7 @@ def test_it_is_saved_with_the_model(tmp_path: Any) -> None:
     "wrong", [{"keep_prob": 0.5}, {"hide_noised": False}, {"skip": False}, {"network": "local_mlp"}]
 )
 def test_what_cannot_be_calibrated_says_why(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="calibrate=True changes the pairwise terms"):
+    with pytest.raises(ValueError, match="calibrate needs the pairwise terms"):
         NeurISE(calibrate=True, heads="shared", residual=False, **wrong).fit(tiny.spins(), verbose=False, device="cpu")
 
 
@@ -218,6 +218,20 @@ def test_what_cannot_be_calibrated_says_why(wrong: dict[str, Any]) -> None:
 def test_a_wrong_graph_says_why(graph: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         NeurISE(graph=graph).fit(tiny.spins(), verbose=False, device="cpu")
+
+
+@pytest.mark.parametrize("wrong", [{"skip": False, "clean": 0.25}, {"clean": 0.0}, {"keep_prob": 0.5, "clean": 0.25}])
+def test_a_graph_that_would_do_nothing_says_so(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="graph (needs the pairwise terms|is for the conditionals)"):
+        NeurISE(graph=[[0, 1]], **wrong).fit(tiny.spins(), verbose=False, device="cpu")
+
+
+def test_of_two_kinds_the_one_with_pairwise_terms_looks_at_the_graph() -> None:
+    model = NeurISE(graph=[[0, 2]], clean=0.25, members=2, steps=5, width=8).fit(
+        tiny.spins(), verbose=False, device="cpu"
+    )
+    pair = model.objective_.network.members["clean_pair"].view(2, 3, 2, 3, 2).abs().amax((2, 4))
+    assert torch.nonzero(pair).tolist() == [[0, 0, 2], [0, 2, 0]]
 
 
 def test_a_graph_follows_the_order_of_the_sites() -> None:

@@ -49,7 +49,8 @@ class NeurISE(RoundRobinModel):
         clean: share of the examples that teach the conditionals of the data itself, at any site.
         sweeps: how often all sites of a sample are redrawn from these in the end; needs ``clean``.
         graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say. The
-            pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others.
+            pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others. Needs ``clean``, implies
+            ``skip``.
         calibrate: in the end, change the pairwise terms so that the means and correlations of what the model generates are those
             of the data. Hard noise only; implies ``skip``.
         unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
@@ -72,14 +73,15 @@ class NeurISE(RoundRobinModel):
     calibrate: bool = False
 
     def open_settings(self) -> dict[str, Any]:
-        """Return the settings that suit the data; what is calibrated are pairwise terms."""
+        """Return the settings that suit the data; what is calibrated, or looks at a graph, are pairwise terms."""
         found = super().open_settings()
-        return {**found, "skip": found["skip"] or bool(self.calibrate)}
+        return {**found, "skip": found["skip"] or bool(self.calibrate) or self.graph is not None}
 
     def parts(self) -> list[TrainedModel]:
         """Let the kinds of a committee be trained in parts; it is calibrated as a whole."""
         self._check_terms()
-        return [part.set_params(calibrate=False) for part in super().parts()]
+        found = super().parts()
+        return [part.set_params(calibrate=False, graph=self.graph if part.chosen("skip") else None) for part in found]
 
     def complete(self, rows: Rows, seed: int) -> None:
         """Match what the model generates to the rows it has learnt from, if that is asked for."""
@@ -93,11 +95,16 @@ class NeurISE(RoundRobinModel):
         """Insist on what the settings of the pairwise terms need."""
         self._neighbours()  # which checks them
         hard = self.keep_prob == 0 and self.hide_noised and self.network == "site_mlp"
-        if self.calibrate and not (hard and self.chosen("skip")):
+        asked = ["calibrate"] * bool(self.calibrate) + ["graph"] * (self.graph is not None)
+        if asked and not (hard and self.chosen("skip")):
             raise ValueError(
-                "calibrate=True changes the pairwise terms of an autoregressive model: it needs keep_prob=0, hide_noised=True, "
-                f"network='site_mlp' and skip=True, got keep_prob={self.keep_prob}, hide_noised={self.hide_noised}, "
-                f"network={self.network!r}, skip={self.skip}"
+                f"{' and '.join(asked)} needs the pairwise terms of an autoregressive model: keep_prob=0, "
+                f"hide_noised=True, network='site_mlp' and skip=True, got keep_prob={self.keep_prob}, "
+                f"hide_noised={self.hide_noised}, network={self.network!r}, skip={self.skip}"
+            )
+        if self.graph is not None and not self.clean:
+            raise ValueError(
+                "graph is for the conditionals of the data itself, which sweeps draw from: teach them with clean above 0, 0.25 say"
             )
 
     def _build(self) -> Objective:
