@@ -222,7 +222,7 @@ def test_a_wrong_graph_says_why(graph: Any, message: str) -> None:
 
 @pytest.mark.parametrize("wrong", [{"skip": False, "clean": 0.25}, {"clean": 0.0}, {"keep_prob": 0.5, "clean": 0.25}])
 def test_a_graph_that_would_do_nothing_says_so(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="graph (needs the pairwise terms|is for the conditionals)"):
+    with pytest.raises(ValueError, match=r"graph (needs the pairwise terms|is for the conditionals)"):
         NeurISE(graph=[[0, 1]], **wrong).fit(tiny.spins(), verbose=False, device="cpu")
 
 
