@@ -79,7 +79,7 @@ def test_options_and_settings_reach_the_model(rows: Path, model: Path) -> None:
     ("words", "message"),
     [
         (["--set", "widht=3"], "no parameter 'widht'; did you mean width?"),
-        (["--set", "colour=3"], "it has: loss, hide_noised, keep_prob, cycles"),
+        (["--set", "colour=3"], "it has: loss, hide_noised, graph, calibrate, keep_prob, cycles"),
         (["--set", "warmup"], "--set warmup: write it as name=value"),
         (["--set", "warmup=early"], "warmup must be a number, like its default 0.05; got 'early'"),
         (["--set", "patience=2.5"], "patience must be a whole number"),
