@@ -34,16 +34,14 @@ def fix_pairwise(
     network, terms = conditionals.network, _terms(conditionals.network)
     place, varies = torch.arange(len(conditionals.constant)), (conditionals.constant < 0).cpu()
     every = (place[:, None] != place) & varies & varies[:, None]
-    sees = {"pair": (place[:, None] < place) & every, "clean_pair": every}
     fit = partial(pairwise.fit, rows, held, conditionals.noise.space.states, seed=seed, device=conditionals.device)
     members = range(network.size if isinstance(network, Committee) else 1)
     without = [None if fold is None else fold != member for member in members]
-    found = {
-        name: fit(sees[name], parts=without) for name in sees if name in terms and (graph is None or name == "pair")
-    }
-    if "clean_pair" in terms and graph is not None:
+    found = {"pair": fit((place[:, None] < place) & every, parts=without)}
+    if "clean_pair" in terms:
         states, device = conditionals.noise.space.states, conditionals.device
-        found["clean_pair"] = neighbours.fit(rows, states, every & graph, parts=without, device=device)
+        near = None if graph is None else neighbours.fit(rows, states, every & graph, parts=without, device=device)
+        found["clean_pair"] = near or fit(every, parts=without)
     for member in members:
         if "clean_pair" in found:  # step 0 is both: it sees everything
             for own, clean in zip(found["pair"][member], found["clean_pair"][member], strict=True):
