@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
-from neurise.networks import _normed
+from neurise.networks.parts import _normed
 from neurise.networks.site_mlp import SiteMLP
 from neurise.space import Space
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from neurise import datasets, exact, losses, metrics, structure, theory
     from neurise.evaluation import evaluate
     from neurise.loading import load
-    from neurise.models._many import fit_many
-    from neurise.models.base import Model
+    from neurise.modeling.groups import Architecture, Chain, Corrector
+    from neurise.modeling.many import fit_many
+    from neurise.modeling.model import Model
     from neurise.models.d3pm import D3PM
     from neurise.models.dfm import DFM
     from neurise.models.ggm import GGM
@@ -30,18 +31,23 @@ if TYPE_CHECKING:
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
     from neurise.space import Space
+    from neurise.training.settings import Training
 
 __all__ = [
     "D3PM",
     "DFM",
     "GGM",
     "SEDD",
+    "Architecture",
+    "Chain",
+    "Corrector",
     "Independent",
     "Memorize",
     "Model",
     "NeurISE",
     "Pairwise",
     "Space",
+    "Training",
     "__version__",
     "datasets",
     "evaluate",
@@ -56,10 +62,14 @@ __all__ = [
 
 _MODULES = ("datasets", "exact", "losses", "metrics", "structure", "theory")
 _PLACES = {
-    "Model": "models.base",
+    "Architecture": "modeling.groups",
+    "Chain": "modeling.groups",
+    "Corrector": "modeling.groups",
+    "Model": "modeling.model",
     "Space": "space",
+    "Training": "training.settings",
     "evaluate": "evaluation",
-    "fit_many": "models._many",
+    "fit_many": "modeling.many",
     "load": "loading",
 }
 

@@ -8,9 +8,9 @@ import copy
 import torch
 
 from neurise.alphabet import Alphabet
-from neurise.models._labels import Labels
-from neurise.models._schema import Schema
-from neurise.models._trained import TrainedModel
+from neurise.labels import Labels
+from neurise.modeling.trained import TrainedModel
+from neurise.schema import Schema
 from neurise.space import Space
 
 WIDEST = 2**14
@@ -24,8 +24,8 @@ def count_parameters(model: TrainedModel, space: Space, classes: int = 0) -> int
     names = Alphabet(tuple(range(space.states)), "<i8")
     labels = Labels.of(torch.arange(classes).numpy(), None) if classes else None
     free = torch.full((space.sites,), -1)
-    draft.schema_ = Schema(names, space, tuple(range(space.sites)), free, labels)
-    draft.device_ = torch.device("cpu")  # of what is no weight; weights are shapes alone
+    schema = Schema(names, space, tuple(range(space.sites)), free, labels)
+    draft.begin_fit(schema, torch.device("cpu"))  # of what is no weight; weights are shapes alone
     with torch.device("meta"):
         network = draft._build().network
     return sum(parameter.numel() for parameter in network.parameters())
@@ -40,7 +40,7 @@ def match_width(model: TrainedModel, target: int, space: Space, classes: int = 0
         raise ValueError(f"a {type(model).__name__} has no width to match {target:,} parameters with")
 
     def at(width: int) -> TrainedModel:
-        return type(model)(**{**model.get_params(), "width": width})
+        return type(model)(**{**model.get_params(deep=False), "width": width})
 
     def count(width: int) -> int:
         return count_parameters(at(width), space, classes)

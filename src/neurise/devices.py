@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
-from typing import Any
-
 import torch
+
+from neurise import checks
 
 
 def resolve(device: str | torch.device | None) -> torch.device:
@@ -28,11 +27,4 @@ def generator(seed: int | None, device: torch.device) -> torch.Generator:
     if seed is None:
         source.seed()
         return source
-    return source.manual_seed(checked_seed(seed))
-
-
-def checked_seed(seed: Any) -> int:
-    """Insist on a whole number of 64 bits; numpy's are as good as Python's."""
-    if not isinstance(seed, bool) and isinstance(seed, numbers.Integral) and -(2**63) <= int(seed) < 2**63:
-        return int(seed)
-    raise ValueError(f"seed must be a whole number of at most 64 bits, got {seed!r}")
+    return source.manual_seed(checks.seed(seed))

@@ -1,7 +1,13 @@
-"""Folder + file name → the one thing that file offers.
+"""Find things by name: a file of a folder of the library, or an entry point of another package.
 
 A model, data set, metric or network is found by its file: the file ``site_mlp.py`` offers ``SiteMLP``, the file
-``total_variation.py`` offers ``total_variation``. Nothing is registered anywhere.
+``total_variation.py`` offers ``total_variation``. Another package offers its own by an entry point of the group that bears
+the folder's name; in its ``pyproject.toml``::
+
+    [project.entry-points."neurise.networks"]
+    my_network = "my_package.my_network"          # the module; or "my_package.my_network:MyNetwork"
+
+Nothing is registered anywhere else.
 """
 
 from __future__ import annotations
@@ -10,35 +16,58 @@ import difflib
 import importlib
 import importlib.util
 import pkgutil
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 NOT_OFFERED = ("base",)
-"""Files that hold what the others of their folder share. So does a file whose name begins with an underscore."""
+"""Files that hold what the others of their folder share. So does a file whose name begins with an underscore, or a folder."""
 
 
-def names(package: str) -> list[str]:
-    """List what a package offers, by looking at its file names only: nothing is imported."""
+@lru_cache
+def names(package: str) -> tuple[str, ...]:
+    """List what a package offers, by file names and entry points only: nothing is imported."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.submodule_search_locations is None:
         raise ModuleNotFoundError(f"there is no package {package!r}")
-    files = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
-    return sorted(name for name in files if name not in NOT_OFFERED and not name.startswith("_"))
+    files = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations) if not module.ispkg)
+    own = {name for name in files if name not in NOT_OFFERED and not name.startswith("_")}
+    return tuple(sorted(own | set(_others(package))))
 
 
+def _others(package: str) -> dict[str, EntryPoint]:
+    """What other packages offer, by name."""
+    return {point.name: point for point in entry_points(group=package)}
+
+
+@lru_cache
 def find(package: str, name: str) -> Any:
-    """Import one file of a package and return what it offers; near names are suggested for an unknown one."""
+    """Import what a name stands for; near names are suggested for an unknown one."""
     offered = names(package)
     if name not in offered:
         kind = package.rpartition(".")[2].rstrip("s")
         close = difflib.get_close_matches(str(name), offered, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(offered)}"
         raise ValueError(f"unknown {kind} {name!r}; {hint}")
-    module = importlib.import_module(f"{package}.{name}")
+    point = _others(package).get(name)
+    if point is None:
+        return offered_by(importlib.import_module(f"{package}.{name}"), name)
+    loaded = point.load()
+    return offered_by(loaded, name) if point.attr == "" or point.attr is None else loaded
+
+
+def offered_by(module: Any, name: str) -> Any:
+    """Return the one thing of a module that bears a name, whatever its capitals and underscores."""
     wanted = name.replace("_", "")
     for attribute in vars(module):
         if not attribute.startswith("_") and attribute.replace("_", "").lower() == wanted:
             return getattr(module, attribute)
     raise AttributeError(f"{module.__name__} offers nothing called {name!r}")
+
+
+def name_of(kind: type) -> str:
+    """Return the name under which a class is found: that of its file."""
+    return kind.__module__.rpartition(".")[2]
 
 
 def bind(package: str) -> dict[str, Any]:

@@ -6,17 +6,16 @@ estimated: the law of a sampler is found by pushing the whole vector through its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neurise.conditionals import Conditionals
+from neurise.conditionals.base import Conditionals, Frame
 from neurise.laws import as_law, distance
-from neurise.noise.round_robin import RoundRobin
+from neurise.noise.base import SiteNoise
 from neurise.space import Space
 
 BUDGET = {"cpu": 2**28, "cuda": 2**32}
@@ -37,7 +36,7 @@ class Sampler(Protocol):
     def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
         """Return the labels to condition on, (1,) tensors, and the probability of each."""
 
-    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Return the law of its samples given a label, over its own order of sites; see :func:`chain_law`."""
 
 
@@ -61,28 +60,51 @@ class Bound(NamedTuple):
 
 
 @torch.no_grad()
-def law(model: Sampler, y: Any = None, *, start: Any = None) -> Tensor:
+def law(model: Sampler, y: Any = None, *, start: Any = None, sweeps: Any = None) -> Tensor:
     """Law of ``model.sample``, (p^q,) float64 on the model's device. Labels are mixed by their frequency unless y is given.
 
-    ``start`` is a law to start a reverse chain from, in the place of its own.
+    ``start`` is a law to start a reverse chain from, in the place of its own; ``sweeps`` are those of ``sample``, by default
+    what ``fit`` chose.
     """
     space = model.space_
     space.require_enumerable()
     begin = None if start is None else _to_chain(as_law(start, space.size, "start"), space, model.order_)
-    parts = [weight * model.chain_law(label, begin) for label, weight in model.label_terms(y)]
+    parts = [weight * model.chain_law(label, begin, sweeps) for label, weight in model.label_terms(y)]
     return _to_user(torch.stack(parts).sum(0) if len(parts) > 1 else parts[0], space, model.order_)
 
 
 @torch.no_grad()
-def chain_law(conditionals: Conditionals, label: Tensor | None = None, start: Tensor | None = None) -> Tensor:
-    r"""Law of the reverse round-robin chain, :math:`\nu_t = K_t\,\nu_{t+1}` for t = T−1 … 0, from the uniform law or ``start``."""
-    size, device = conditionals.noise.space.size, conditionals.device
-    current = torch.full((size,), 1 / size, dtype=torch.float64, device=device)
+def chain_law(
+    conditionals: Conditionals,
+    label: Tensor | None = None,
+    start: Tensor | None = None,
+    *,
+    sweeps: Mapping[int, int] | None = None,
+) -> Tensor:
+    r"""Law of the reverse chain, :math:`\nu_t = K_t\,\nu_{t+1}` for t = T−1 … 0, from its own start or from another law.
+
+    ``sweeps`` says how many sweeps follow at which times.
+    """
+    noise, sweeps = conditionals.noise, sweeps or {}
+    on_the_way = Space(noise.space.sites, noise.tokens)  # with the noise's own symbol, where it has one
+    on_the_way.require_enumerable()
+    current = product_law([noise.start_law()] * noise.space.sites).to(conditionals.device)
     if start is not None:
         current.copy_(start)
-    for t in reversed(range(conditionals.noise.num_steps)):
-        _push(conditionals, t, t % conditionals.noise.space.sites, current, label)
-    return current
+    for t in reversed(range(noise.num_steps)):
+        _push(conditionals, t, t % noise.space.sites, current, label)
+        if sweeps.get(t):
+            current = swept(conditionals.clean, current, label, t=t, sweeps=sweeps[t])
+    clean = current.view([noise.tokens] * noise.space.sites)[(slice(0, noise.space.states),) * noise.space.sites]
+    return clean.reshape(-1)
+
+
+def product_law(sites: Sequence[Tensor]) -> Tensor:
+    """Law of independent sites, first site most significant."""
+    joint = torch.ones(1, dtype=torch.float64)
+    for site in sites:
+        joint = (joint[:, None] * site).flatten()
+    return joint
 
 
 @torch.no_grad()
@@ -90,15 +112,15 @@ def swept(
     conditionals: Conditionals, law: Tensor, label: Tensor | None = None, *, t: int = 0, sweeps: int = 1
 ) -> Tensor:
     r"""Law after sweeps at time t: :math:`\nu(x) \to \mu_t(x_u \mid x_{-u})\,\nu(x_{-u})`, site by site, the last one first."""
-    current, sites = law.clone(), conditionals.noise.space.sites
-    first = min(t, sites) if conditionals.noise.is_hard else 0
+    current, noise = law.clone(), conditionals.noise
+    first = min(t, noise.space.sites) if noise.is_hard else 0
     for _ in range(sweeps):
-        for u in reversed(range(first, sites)):
+        for u in reversed(range(first, noise.space.sites)):
             _push(conditionals, t, u, current, label, heat_bath=True)
     return current
 
 
-def noised(pmf: Any, noise: RoundRobin, t: int) -> Tensor:
+def noised(pmf: Any, noise: SiteNoise, t: int) -> Tensor:
     r"""Law :math:`\mu_t` of :math:`X_t` when :math:`X_0 \sim` pmf, (p^q,) float64: each site mixes with the uniform law."""
     space = noise.space
     current = as_law(pmf, space.size, "pmf")
@@ -120,24 +142,33 @@ def conditional(pmf: Any, space: Space, site: int) -> Tensor:
     return torch.where(context > 0, split / context, 1 / space.states)
 
 
-class ExactConditionals:
+class ExactConditionals(Conditionals):
     r"""The true conditionals of a pmf along a chain, in the place of learnt ones: an oracle, for small spaces.
 
     With ``hide_noised`` the sites that hard noise has erased are summed over instead of looked at.
     """
 
-    bytes_per_row = 1024
-    device = torch.device("cpu")
+    pmf: Tensor
 
-    def __init__(self, pmf: Any, noise: RoundRobin, *, hide_noised: bool = False) -> None:
-        self._noise, self.hide_noised = noise, hide_noised
-        self.pmf = as_law(pmf, noise.space.size, "pmf")
+    def __init__(self, pmf: Any, noise: SiteNoise, *, hide_noised: bool = False) -> None:
+        super().__init__()
+        self.noise, self.hide_noised = noise, hide_noised
+        self.register_buffer("pmf", as_law(pmf, noise.space.size, "pmf"))
         self._tables: dict[tuple[int, int], Tensor] = {}
 
     @property
-    def noise(self) -> RoundRobin:
-        """Return the forward process."""
-        return self._noise
+    def bytes_per_row(self) -> int:
+        """A few numbers."""
+        return 1024
+
+    def description(self) -> dict[str, Any]:
+        """It is an oracle, and not saved."""
+        raise NotImplementedError("exact conditionals are not saved; save the pmf")
+
+    @classmethod
+    def build(cls, description: dict[str, Any], frame: Frame) -> Conditionals:
+        """It is an oracle, and not saved."""
+        raise NotImplementedError("exact conditionals are not saved; save the pmf")
 
     @property
     def conditionals(self) -> Conditionals:
@@ -149,9 +180,9 @@ class ExactConditionals:
         """Return the space of the chain."""
         return self.noise.space
 
-    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Return the law of the chain that the true conditionals reverse."""
-        return chain_law(self, label, start)
+        return chain_law(self, label, start, sweeps={0: sweeps} if isinstance(sweeps, int) else sweeps)
 
     @property
     def order_(self) -> Sequence[int]:
@@ -216,7 +247,8 @@ def bound(model: Chain, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
             block = mu_t[before, :, after].transpose(1, 2)  # (before, after, states)
             mass = block.sum(dim=-1, keepdim=True)
             true = torch.where(mass > 0, block / mass, learnt)
-            kernels = [noise.reverse(law.log()[..., None, :], tokens).exp() for law in (learnt, true)]
+            step = torch.tensor([t], device=conditionals.device)
+            kernels = [noise.reverse(law.log()[..., None, :], tokens, step).exp() for law in (learnt, true)]
             eta = max(eta, float(0.5 * (kernels[0] - kernels[1]).abs().sum(dim=-1).max()))
     uniform = torch.full_like(in_chain, 1 / space.size)
     delta = distance(noised(in_chain, noise, noise.num_steps), uniform)
@@ -229,12 +261,12 @@ def _push(
     conditionals: Conditionals, t: int, site: int, current: Tensor, label: Tensor | None, *, heat_bath: bool = False
 ) -> None:
     """Replace the law of X_{t+1} by that of X_t, in place; or that of X_t by what redrawing a site makes of it."""
-    space = conditionals.noise.space
-    noise = replace(conditionals.noise, heat_bath=True) if heat_bath else conditionals.noise
-    split = current.view(space.states**site, space.states, -1)
+    noise = conditionals.noise
+    split = current.view(noise.tokens**site, noise.tokens, -1)
     for before, after, learnt in _contexts(conditionals, t, site, label):
         block = split[before, :, after].transpose(1, 2)
-        split[before, :, after] = noise.push(block, learnt).transpose(1, 2)
+        pushed = learnt * block.sum(dim=-1, keepdim=True) if heat_bath else noise.push(block, learnt, t)
+        split[before, :, after] = pushed.transpose(1, 2)
 
 
 def _contexts(
@@ -245,7 +277,7 @@ def _contexts(
     A context is (what stands before the site, what stands after it). Where all sites of one side are hidden, one
     evaluation serves for all of that side: with hard noise the last cycle costs p^q evaluations instead of q p^q.
     """
-    space, device = conditionals.noise.space, conditionals.device
+    space, device = Space(conditionals.noise.space.sites, conditionals.noise.tokens), conditionals.device
     step, place = (torch.tensor([number], device=device) for number in (t, site))
     hidden = conditionals.hidden(step)[0]
     left, right = Space(site, space.states) if site else None, space.sites - 1 - site
@@ -264,7 +296,7 @@ def _contexts(
             if right:
                 x[:, :, site + 1 :] = Space(right, space.states).configurations(a, a + shape[1], device=device)
             flat = conditionals.log_conditional(step, place, x.flatten(0, 1), label)
-            learnt = torch.softmax(flat.double(), dim=-1).view(*shape, space.states)
+            learnt = torch.softmax(flat.double(), dim=-1).view(*shape, -1)
             yield (
                 slice(None) if blind[0] else slice(b, b + shape[0]),
                 slice(None) if blind[1] else slice(a, a + shape[1]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from neurise import batching
-from neurise.conditionals import Conditionals
+from neurise.batching import MEMORY_BUDGET, batches
+from neurise.conditionals.base import Conditionals
 
 
 @torch.no_grad()
@@ -18,15 +18,12 @@ def log_prob(conditionals: Conditionals, x: Tensor, y: Tensor | None = None) -> 
     Sites are generated from the last to the first, each from those after it (hard noise; sites before u are hidden).
     """
     device, sites = conditionals.device, conditionals.noise.space.sites
-    parts = []
-    for rows, steps in _blocks(len(x), sites, conditionals):
+    values = []
+    for rows in batches(len(x), conditionals.bytes_per_row * sites):
         block, labels = x[rows].to(device), None if y is None else y[rows].to(device)
-        t = torch.arange(steps.start, steps.stop, device=device)[:, None]  # (S, 1), against (R, sites)
-        log_conditional = conditionals.log_conditional(t, t, block, labels)
-        seen = block.T[steps].long()[..., None]  # (S, R, 1)
-        value = log_conditional.gather(-1, seen).squeeze(-1).double().sum(0).cpu()
-        parts.append((rows, value))
-    return _gather(parts, len(x))
+        log_conditionals = conditionals.log_conditionals(block, labels)  # (n, sites, states)
+        values.append(log_conditionals.gather(-1, block.long()[..., None]).squeeze(-1).double().sum(1).cpu())
+    return torch.cat(values)
 
 
 @torch.no_grad()
@@ -52,9 +49,8 @@ def elbo(conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, gene
         at_u = u[..., None].expand(*shape, 1)
         x_u = later.gather(-1, at_u).squeeze(-1)
         x_0u = clean.expand(*shape, -1).gather(-1, at_u).squeeze(-1)
-        visits = noise.visits(t).gather(-1, u[..., None]).squeeze(-1)  # (S, 1)
-        log_step = noise.reverse(conditionals.log_conditional(t, u, later, labels), x_u).double()
-        bridge = noise.bridge(x_0u, x_u, visits)
+        log_step = noise.reverse(conditionals.log_conditional(t, u, later, labels), x_u, t).double()
+        bridge = noise.bridge(x_0u, x_u, t)
         divergence = torch.where(bridge > -torch.inf, bridge.exp() * (bridge - log_step), 0.0).sum(-1)
         parts.append((rows, -divergence.sum(0).cpu()))
     return _gather(parts, len(x)) - noise.start_divergence()
@@ -65,8 +61,8 @@ def _blocks(rows: int, steps: int, conditionals: Conditionals) -> list[tuple[sli
     size = conditionals.bytes_per_row
     return [
         (row_slice, step_slice)
-        for row_slice in batching.batches(rows, size * min(steps, max(1, batching.MEMORY_BUDGET // size)))
-        for step_slice in batching.batches(steps, size * (row_slice.stop - row_slice.start))
+        for row_slice in batches(rows, size * min(steps, max(1, MEMORY_BUDGET // size)))
+        for step_slice in batches(steps, size * (row_slice.stop - row_slice.start))
     ]
 
 

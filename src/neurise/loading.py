@@ -11,7 +11,7 @@ from neurise import devices, discovery
 from neurise.persistence import load_folder
 
 if TYPE_CHECKING:
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 
 def load(path: str | Path, device: str | torch.device | None = None) -> Model:
@@ -19,6 +19,10 @@ def load(path: str | Path, device: str | torch.device | None = None) -> Model:
     place = devices.resolve(device)
     config, tensors = load_folder(Path(path))
     try:
+        if config["format"] == 1:
+            from neurise.modeling import format_1
+
+            config, tensors = format_1.converted(config, tensors)
         model: Model = discovery.find("neurise.models", config["model"]).restored(config, tensors, place)
     except (KeyError, TypeError, RuntimeError) as error:
         raise ValueError(f"{path} does not describe a model that this version of neurise knows: {error}") from error

@@ -19,8 +19,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever a file of an older version can no longer be read as it stands."""
+
+READABLE = (1, FORMAT)
+"""Formats that can be read: 1 is that of version 0.1."""
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
@@ -110,8 +113,10 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
     if not isinstance(config, dict) or "format" not in config:
         raise ValueError(f"{path} does not describe a model of neurise")
-    if config["format"] != FORMAT:
-        raise ValueError(f"{path} has format {config['format']!r}, and this version of neurise reads format {FORMAT}")
+    if config["format"] not in READABLE:
+        raise ValueError(
+            f"{path} has format {config['format']!r}, and this version of neurise reads formats 1 to {FORMAT}"
+        )
     expected = _checksum({key: value for key, value in config.items() if key != "checksum"})
     if config.get("checksum") != expected or "weights_sha256" not in config:
         raise ValueError(f"{path} was changed after it was saved: its checksum does not match; restore it from a copy")

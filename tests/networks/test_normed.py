@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from neurise.networks import _normed
-from neurise.networks._blocks import Blocks
+from neurise.networks.parts import _normed
+from neurise.networks.parts.layers import Blocks
 
 pytest.importorskip("triton")
 import interpreted_norms

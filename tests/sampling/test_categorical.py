@@ -4,7 +4,7 @@ import oracles
 import pytest
 import torch
 
-from neurise.sampling.categorical import draw, uniforms
+from neurise.categorical import draw, uniforms
 
 
 def test_tokens_are_the_intervals_of_the_cumulative_sum() -> None:

@@ -1,7 +1,7 @@
-"""Sampling and training as one writes them first: the concatenated input, a Python loop, and two passes a reverse step.
+"""Sampling and training as one writes them first: the concatenated input, a Python loop, and two passes per reverse step.
 
 Every figure of speed is a ratio to this. It draws from the same law and descends the same loss: only its cost is naive. It
-asks the network at constant sites too, so it serves where there are none.
+is written for the conditionals of one SiteMLP, and for data without constant sites.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from neurise.conditionals import NetworkConditionals
+from neurise.categorical import draw, uniforms
+from neurise.conditionals.base import Conditionals
 from neurise.losses import screening
-from neurise.networks._inputs import visible_one_hot
+from neurise.networks.parts.inputs import visible_one_hot
 from neurise.networks.site_mlp import SiteMLP
-from neurise.sampling.categorical import draw, uniforms
 
 
 @torch.no_grad()
 def reverse(
-    conditionals: NetworkConditionals,
+    conditionals: Conditionals,
+    network: SiteMLP,
     x: Tensor,
     y: Tensor | None = None,
     *,
@@ -32,10 +33,7 @@ def reverse(
 
     ``steps`` ends it early, for timing: every step costs the same.
     """
-    network, noise = conditionals.network, conditionals.noise
-    if not isinstance(network, SiteMLP):
-        raise ValueError(f"the naive reference is written for a SiteMLP, not for {type(network).__name__}")
-    weight = _first_layer(network)
+    noise, weight = conditionals.noise, _first_layer(network)
     times = torch.arange(noise.num_steps, device=x.device)
     x = x.clone()
     for t in list(reversed(range(noise.num_steps)))[:steps]:
@@ -46,17 +44,15 @@ def reverse(
         hidden = conditionals.hidden(step)
         here, there = (_logits(network, weight, step, noise.site(step), rows, hidden, y) for rows in (x, changed))
         log_conditional = torch.log_softmax(0.5 * (here + there), dim=-1)  # equal: neither pass sees the site
-        x[:, u] = draw(noise.reverse(log_conditional, x[:, u]), uniforms(len(x), generator=generator))
+        x[:, u] = draw(noise.reverse(log_conditional, x[:, u], step), uniforms(len(x), generator=generator))
     return x
 
 
 def train(
-    conditionals: NetworkConditionals, rows: Tensor, steps: int, batch_size: int, *, generator: Generator
+    conditionals: Conditionals, network: SiteMLP, rows: Tensor, steps: int, batch_size: int, *, generator: Generator
 ) -> list[float]:
     """Descend the screening loss with AdamW, and return the loss of every step."""
-    network, noise = conditionals.network, conditionals.noise
-    if not isinstance(network, SiteMLP):
-        raise ValueError(f"the naive reference is written for a SiteMLP, not for {type(network).__name__}")
+    noise = conditionals.noise
     optimizer, found = torch.optim.AdamW(network.parameters(), lr=1e-3, foreach=False), []
     draw_below = partial(torch.randint, size=(batch_size,), generator=generator, device=rows.device)
     for _ in range(steps):
@@ -93,5 +89,4 @@ def _logits(
             else functional.one_hot(y, network.classes).to(dtype)
         )
     whole = torch.cat(parts, dim=-1)
-    logits = network.answer(network.hidden(functional.linear(whole, weight, network.bias)), u.expand(n))
-    return logits if network.pair is None else logits + network.pairwise(t.expand(n), u.expand(n), parts[2])
+    return network.answer(network.hidden(functional.linear(whole, weight, network.bias)), u.expand(n))

@@ -11,13 +11,15 @@ import torch
 
 from neurise.bench import naive
 from neurise.bench.clock import Timing, peak_flops, slope, steps_a_second, timed
-from neurise.conditionals import NetworkConditionals
+from neurise.conditionals.base import Frame
+from neurise.conditionals.network_conditionals import NetworkConditionals
 from neurise.devices import generator
 from neurise.models.neurise import NeurISE
 from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.reverse import METHODS, sample, serves
 from neurise.space import Space
+from neurise.training.settings import Training
 
 SECTIONS = ("sampling", "forms", "sites", "states", "width", "batch", "training")
 NAIVE_STEPS = 20
@@ -36,15 +38,23 @@ class Case:
     cycles: int = 1
     rows: int = 10_000
 
-    def conditionals(self, device: torch.device) -> NetworkConditionals:
+    @property
+    def noise(self) -> RoundRobin:
+        """The chain."""
+        return RoundRobin(Space(self.sites, self.states), self.keep_prob, self.cycles)
+
+    def network(self, device: torch.device) -> SiteMLP:
         """Make an untrained network whose conditionals are not uniform."""
-        noise = RoundRobin(Space(self.sites, self.states), self.keep_prob, self.cycles)
-        network = SiteMLP(noise.space, noise.num_steps, width=self.width, depth=self.depth)
+        network = SiteMLP(self.noise.space, self.noise.num_steps, width=self.width, depth=self.depth)
         source = generator(0, torch.device("cpu"))
         network.reset(source)
         torch.nn.init.normal_(network.head, std=0.1, generator=source)
-        constant = torch.full((self.sites,), -1, device=device)
-        return NetworkConditionals(network.to(device), noise, constant, hide_noised=True, width=self.width)
+        return network.to(device)
+
+    def conditionals(self, network: SiteMLP) -> NetworkConditionals:
+        """Let a network answer for the chain."""
+        frame = Frame(self.noise, 0, torch.full((self.sites,), -1, device=network.token.device))
+        return NetworkConditionals(network, frame, hide_noised=True)
 
     @property
     def flops(self) -> int:
@@ -113,7 +123,7 @@ class Bench:
     def _forms(self) -> Iterator[Figure]:
         case = Case(rows=self.rows, sites=100 if self.quick else 784)
         plain = self._naive(case)
-        conditionals = case.conditionals(self.device)
+        conditionals = case.conditionals(case.network(self.device))
         for method in METHODS:
             for precision in ("float32", "bfloat16") if method in ("fused", "graphs") else ("float32",):
                 if serves(method, conditionals, precision):
@@ -138,11 +148,11 @@ class Bench:
             timing = self._time(case)
             cost.append(timing.seconds / case.rows)
             yield self._figure(axis, f"{axis} = {size}", case, timing, None)
-        yield Figure(axis, f"exponent over {sizes[0]} … {sizes[-1]}", slope(sizes, cost), "of the time a row")
+        yield Figure(axis, f"exponent over {sizes[0]} … {sizes[-1]}", slope(sizes, cost), "of the time per row")
         if axis == "sites" and not self.quick:
             middle = [place for place, size in enumerate(sizes) if 250 <= size <= 4000]
             exponent = slope([sizes[place] for place in middle], [cost[place] for place in middle])
-            yield Figure(axis, "exponent over 250 … 4000", exponent, "of the time a row")
+            yield Figure(axis, "exponent over 250 … 4000", exponent, "of the time per row")
 
     def _training(self) -> Iterator[Figure]:
         sites, width, rows, seconds = (50, 16, 500, 0.1) if self.quick else (784, 192, 20_000, 4.0)
@@ -151,9 +161,9 @@ class Bench:
         for batch_size in (256, 2048, 8192) if self.device.type == "cuda" else (256, 2048):
             plain = self._naive_training(case, X, batch_size)
             for precision in ("tf32", "bfloat16") if self.device.type == "cuda" else ("float32",):
-                size: dict[str, Any] = {"width": width, "depth": case.depth, "heads": "shared", "residual": False}
-                size |= {"members": 1, "skip": False, "learning_rate": 2e-3}
-                model = NeurISE(batch_size=batch_size, precision=precision, patience=10**6, **size)
+                run = Training(batch_size=batch_size, precision=precision, patience=10**6, learning_rate=2e-3)
+                form = {"width": width, "depth": case.depth, "loss": NeurISE().loss, "chain__hide_noised": True}
+                model = NeurISE.paper(**form, training=run)
                 model.fit(X, max_seconds=seconds, device=self.device, seed=0, verbose=False)
                 rate = batch_size * steps_a_second(model.history_)
                 share = case.training_flops * rate / self.roof
@@ -162,9 +172,9 @@ class Bench:
 
     def _naive_training(self, case: Case, X: np.ndarray, batch_size: int) -> float:
         """Seconds that the naive loop takes for an example."""
-        conditionals, source = case.conditionals(self.device), generator(0, self.device)
-        rows, steps = torch.from_numpy(X).to(self.device), 2 if self.quick else 20
-        timing = timed(lambda: naive.train(conditionals, rows, steps, batch_size, generator=source), self.device)
+        network, source = case.network(self.device), generator(0, self.device)
+        asked, rows, steps = case.conditionals(network), torch.from_numpy(X).to(self.device), 2 if self.quick else 20
+        timing = timed(lambda: naive.train(asked, network, rows, steps, batch_size, generator=source), self.device)
         return timing.seconds / (steps * batch_size)
 
     def _figure(self, section: str, name: str, case: Case, timing: Timing, plain: float | None) -> Figure:
@@ -173,7 +183,7 @@ class Bench:
         return Figure(section, name, rate, "rows/s", ratio, case.flops * rate / self.roof, timing.peak_bytes)
 
     def _time(self, case: Case, method: str | None = None, precision: str | None = None) -> Timing:
-        conditionals, source = case.conditionals(self.device), generator(0, self.device)
+        conditionals, source = case.conditionals(case.network(self.device)), generator(0, self.device)
         return timed(
             lambda: sample(
                 conditionals, case.rows, generator=source, method=method, precision=precision or self.precision
@@ -183,9 +193,9 @@ class Bench:
 
     def _naive(self, case: Case) -> float:
         """Seconds of the naive loop for all rows and all steps of a case."""
-        conditionals, source = case.conditionals(self.device), generator(0, self.device)
-        rows = min(case.rows, 10_000)
+        network, source = case.network(self.device), generator(0, self.device)
+        conditionals, rows = case.conditionals(network), min(case.rows, 10_000)
         x = conditionals.noise.start(rows, generator=source)
         steps = min(NAIVE_STEPS, conditionals.noise.num_steps)
-        timing = timed(lambda: naive.reverse(conditionals, x, generator=source, steps=steps), self.device)
+        timing = timed(lambda: naive.reverse(conditionals, network, x, generator=source, steps=steps), self.device)
         return timing.seconds * conditionals.noise.num_steps / steps * case.rows / rows

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 
 def collect(kind: type[Model], common: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -22,17 +21,21 @@ def collect(kind: type[Model], common: Mapping[str, Any], settings: Sequence[str
         if name in params:
             raise ValueError(f"--set {setting}: {name} was given twice")
         params[name] = _parsed(text)
-    defaults = kind.parameters()
+    defaults = kind.leaves()
     for name, value in params.items():
         if name not in defaults:
-            close = difflib.get_close_matches(name, defaults, n=3)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"it has: {', '.join(defaults)}"
-            raise ValueError(f"the model {kind.__name__} has no parameter {name!r}; {hint}")
+            raise ValueError(kind.unknown(name))
         params[name] = _like(defaults[name], value, name)
     return params
 
 
+LITERALS = {"True": True, "False": False, "None": None}
+"""Values as Python writes them; JSON has true, false and null."""
+
+
 def _parsed(text: str) -> Any:
+    if text.strip() in LITERALS:
+        return LITERALS[text.strip()]
     try:
         return json.loads(text)
     except json.JSONDecodeError:

@@ -22,8 +22,11 @@ COUPLING = 0.5
 """At the paper's 1.2 the spins are so cold that about a hundred of the 65,536 configurations hold most of the probability,
 and memorising 10,000 samples is nearly as good as knowing the law. At 0.5 only what generalises does well."""
 
-SETTINGS: dict[str, Any] = {"width": 128, "depth": 2, "steps": 1000, "batch_size": 1024, "learning_rate": 4e-3}
-SETTINGS |= {"members": 1, "skip": False}  # one small network: the demo should take seconds
+SETTINGS: dict[str, Any] = {"width": 128, "depth": 2, "steps": 1000, "members": 1, "architecture__pairwise": False}
+SETTINGS |= {
+    "training__batch_size": 1024,
+    "training__learning_rate": 4e-3,
+}  # one small network: the demo should take seconds
 MODELS: dict[str, dict[str, Any]] = {
     "hard": {"keep_prob": 0.0, "cycles": 1},
     "soft": {"keep_prob": 0.3, "cycles": 2},
@@ -75,7 +78,7 @@ def _learnt(data: Dataset, train: np.ndarray, output: Path, seed: int) -> Iterat
     for name, noise in MODELS.items():
         say(f"learning with {name} noise …")
         began = time.monotonic()
-        model = NeurISE(**noise, **SETTINGS).fit(train, seed=seed, device="cpu")
+        model = NeurISE().set_params(**noise, **SETTINGS).fit(train, seed=seed, device="cpu")
         trained = time.monotonic()
         samples = model.sample(ROWS, seed=seed)
         sampled = time.monotonic()

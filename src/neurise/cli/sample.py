@@ -21,7 +21,7 @@ from neurise.cli._team import by_a_team
 if TYPE_CHECKING:
     import numpy as np
 
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 DEFAULT = 1000
 

@@ -27,7 +27,7 @@ from neurise.cli._verb import INTERRUPTED, complain, describe
 
 if TYPE_CHECKING:
     from neurise.dataset import Dataset
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 MODEL_OPTIONS = "The model (defaults are the model's own)"
 RUN_OPTIONS = "The run"
@@ -67,7 +67,7 @@ def train(
     steps: Annotated[
         int | None, typer.Option(help="How long to train by default.", rich_help_panel=MODEL_OPTIONS)
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Rows a step.", rich_help_panel=MODEL_OPTIONS)] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows per step.", rich_help_panel=MODEL_OPTIONS)] = None,
     learning_rate: Annotated[
         float | None, typer.Option(help="Largest step length.", rich_help_panel=MODEL_OPTIONS)
     ] = None,
@@ -76,7 +76,7 @@ def train(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Any other parameter of the model; the value is JSON or plain text. May be repeated.",
+            help="Any other parameter of the model, in a group as group__name; the value is JSON or plain text. May be repeated.",
             rich_help_panel=MODEL_OPTIONS,
         ),
     ] = None,
@@ -123,8 +123,8 @@ def train(
         "network": network,
         "loss": loss,
         "steps": steps,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
+        "training__batch_size": batch_size,
+        "training__learning_rate": learning_rate,
     }
     params = preset | collect(kind, common, others or [])
     devices.resolve(device)
@@ -137,7 +137,7 @@ def train(
     if distributed.is_leader():
         _make_room(output, state, resume=resume, force=force)
 
-    fitted: Model = kind(**params)
+    fitted: Model = kind().set_params(**params)
     fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
     _fit(fitted, rows, output, state, resume=resume, **fit)
     _report(fitted, rows, output, config, as_json=as_json)

@@ -17,7 +17,7 @@ from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 from neurise.space import Space
 
 __all__ = ["BASELINES", "MEASURES", "Case", "Evaluation", "Measure", "Measurement", "evaluate"]

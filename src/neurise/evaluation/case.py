@@ -12,7 +12,7 @@ import torch
 from neurise import exact as exactly
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 from neurise.space import Space
 
 PMF_LIMIT = 2**26

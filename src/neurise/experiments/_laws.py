@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neurise.dataset import Dataset
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 SIZES = (100, 320, 1000, 3200, 10_000, 32_000, 100_000)
 """Numbers of rows in the paper: two a decade."""

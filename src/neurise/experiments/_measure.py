@@ -16,7 +16,7 @@ from neurise.dataset import Dataset
 from neurise.laws import distance
 from neurise.metrics.cross_correlation import cross_correlation
 from neurise.metrics.total_variation import total_variation
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 
 TOGETHER = 2**16
 """Rows that are drawn from a model at a time."""
@@ -49,7 +49,7 @@ def train_together(
     models: Sequence[Model], sets: Sequence[np.ndarray], seeds: Sequence[int], *, device: str | None, max_steps: int
 ) -> tuple[list[Model], float]:
     """Fit models of equal settings to data of equal shape as one batched computation; return the seconds for each."""
-    from neurise.models._many import fit_many
+    from neurise.modeling.many import fit_many
 
     _load_once()
     began = time.perf_counter()

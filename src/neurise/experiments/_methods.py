@@ -10,20 +10,20 @@ from neurise import presets
 
 if TYPE_CHECKING:
     from neurise.dataset import Dataset
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
-SETTINGS = (
-    "depth",
-    "batch_size",
-    "learning_rate",
-    "timesteps",
-    "sampling_steps",
-    "keep_prob",
-    "cycles",
-    "network",
-    "heads",
-)
-"""Parameters of a cell that are handed to the model, where it has them."""
+SETTINGS = {
+    "depth": "depth",
+    "batch_size": "training__batch_size",
+    "learning_rate": "training__learning_rate",
+    "timesteps": "timesteps",
+    "sampling_steps": "sampling_steps",
+    "keep_prob": "keep_prob",
+    "cycles": "cycles",
+    "network": "network",
+    "heads": "architecture__heads",
+}
+"""Parameters of a cell that are handed to the model, where it has them, and their names there."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,20 @@ class Method:
     label: str
     model: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    form: str | None = None  # a class method of the model that makes it, where the constructor does not
+
+    def make(self, **parameters: Any) -> Model:
+        """Make the untrained model; its own settings win over those that are given."""
+        from neurise import discovery
+
+        kind = discovery.find("neurise.models", self.model)
+        made: Model = kind() if self.form is None else getattr(kind, self.form)()
+        return made.set_params(**{**parameters, **self.settings})
 
 
 LEARNING_RATE = 2e-3
 """Of every method, where a cell names no other: NeurISE would otherwise choose one by the number of rows."""
-ALONE: Mapping[str, Any] = {"members": 1, "skip": False}
+ALONE: Mapping[str, Any] = {"members": 1, "architecture__pairwise": False}
 """One network without pairwise terms, as the other methods have."""
 
 METHODS: Mapping[str, Method] = {
@@ -46,12 +55,8 @@ METHODS: Mapping[str, Method] = {
     "sedd": Method("SEDD", "sedd"),
     "d3pm": Method("D3PM", "d3pm"),
     "dfm": Method("DFM", "dfm"),
-    "neurise_committee": Method("NeurISE committee", "neurise", {"members": 4, "skip": True}),
-    "neurise_paper": Method(
-        "NeurISE, the paper's form",
-        "neurise",
-        {"loss": "screening", "heads": "shared", "residual": False, "hide_noised": False, **ALONE},
-    ),
+    "neurise_committee": Method("NeurISE committee", "neurise", {"members": 4, "architecture__pairwise": True}),
+    "neurise_paper": Method("NeurISE, the paper's form", "neurise", form="paper"),
     "neurise_soft": Method("NeurISE, soft noise", "neurise", {"keep_prob": 0.2, "cycles": 3, **ALONE}),
     "neurise_cross_entropy": Method("NeurISE, cross-entropy", "neurise", {"loss": "cross_entropy", **ALONE}),
     "d3pm_published": Method("D3PM, published posterior", "d3pm", {"posterior": "published"}),
@@ -104,12 +109,13 @@ def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Mod
     method = named(str(parameters.get("method", "neurise")))
     kind = discovery.find("neurise.models", method.model)
     wanted = {"learning_rate": LEARNING_RATE, **parameters}
-    given = {name: wanted[name] for name in SETTINGS if name in wanted and name in kind.parameters()}
-    model: Model = kind(**{**given, **method.settings, "alphabet": data.symbols.tolist()})
+    known = kind.leaves()
+    given = {new: wanted[name] for name, new in SETTINGS.items() if name in wanted and new in known}
+    model = method.make(**given, alphabet=data.symbols.tolist())
     if "width" not in kind.parameters() or "width" in method.settings:
         return model
     width, depth = int(parameters["width"]), int(parameters["depth"])
     if "heads" in parameters:  # the network itself is what is compared
         return model.set_params(width=width)
-    target = count_parameters(NeurISE(width=width, depth=depth, **ALONE), data.space, classes)
+    target = count_parameters(NeurISE().set_params(width=width, depth=depth, **ALONE), data.space, classes)
     return match_width(model, target, data.space, classes)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neurise.dataset import Dataset
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 CORRELATION = Field("correlation", "mean |ΔC|")
 FIDELITY = Field("fidelity", "classical fidelity Σ√(PQ)")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neurise.dataset import Dataset
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 SHOWN = (*COMPARED, "neurise_committee")
 CORRELATION = Field("correlation", "mean |ΔC|")

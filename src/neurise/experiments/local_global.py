@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neurise.dataset import Dataset
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 WIDTHS = {"local_mlp": 5, "site_mlp": 125}
 """Hidden units of each: the paper's."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neurise.dataset import Dataset
-    from neurise.models.base import Model
+    from neurise.modeling.model import Model
 
 LEVELS: Mapping[str, tuple[float, int]] = {
     "ε = 0, 1 cycle (harsh)": (0.0, 1),

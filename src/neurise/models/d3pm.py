@@ -9,15 +9,16 @@ import torch
 from torch import Generator, Tensor
 
 from neurise import discovery
-from neurise.models._d3pm_absorbing import AbsorbingSteps, linear_keep
-from neurise.models._d3pm_bound import elbo
-from neurise.models._d3pm_steps import Steps
-from neurise.models._d3pm_uniform import UniformSteps, cosine_keep
-from neurise.models._joint import Denoiser, JointChain, JointModel, JointObjective, Noise
+from neurise.checks import is_number, positive_whole
+from neurise.modeling.joint import Denoiser, JointChain, JointModel, JointObjective, Noise
+from neurise.models._d3pm.absorbing import AbsorbingSteps, linear_keep
+from neurise.models._d3pm.bound import elbo
+from neurise.models._d3pm.steps import Steps
+from neurise.models._d3pm.uniform import UniformSteps, cosine_keep
 from neurise.noise.absorbing import Absorbing
 from neurise.noise.uniform import Uniform
-from neurise.training.objective import Network, Objective
-from neurise.training.settings import is_number, positive_whole
+from neurise.rows import Batch
+from neurise.training.objective import Objective, Prediction
 
 POSTERIORS = ("exact", "published")
 LOSSES = ("bound", "cross_entropy")
@@ -45,15 +46,15 @@ class D3PMObjective(JointObjective):
     bound_weight: float
     ce_weight: float
 
-    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
+    def draw(self, batch: Batch, *, generator: Generator) -> Example:
         """Noise each row to a time of its own. Times are stratified: a batch covers all of them evenly."""
-        n, last = len(x), self.steps.num_steps
+        x, n, last = batch.x, len(batch.x), self.steps.num_steps
         place = torch.arange(n, device=x.device) + torch.rand(n, generator=generator, device=x.device)
         t = 1 + (place * (last / n)).long().clamp(max=last - 1)
         x_t = self.denoiser.corrupt(x, self.steps.keep[t].float(), generator=generator)
-        return Example(t, x_t, y, x)
+        return Example(t, x_t, batch.y, x)
 
-    def losses(self, network: Network, drawn: Any) -> Tensor:
+    def losses(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the weighted sum of both terms."""
         t, x_t, y, x_0 = drawn
         log_clean = self.steps.log_clean(network(t / self.steps.num_steps, x_t, y), t, x_t)
@@ -64,7 +65,7 @@ class D3PMObjective(JointObjective):
             total = total + self.ce_weight * self.steps.cross_entropy(log_clean, x_0)
         return torch.where(self.denoiser.varies, total, 0.0).sum(-1)
 
-    def scores(self, network: Network, drawn: Any) -> Tensor:
+    def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the cross-entropy, whatever the loss; with the published posterior, minus the bound, in nats.
 
         With the exact posterior both have one minimum, and the bound is far noisier: most of it rests on the few sites
@@ -125,9 +126,7 @@ class D3PM(JointModel):
         order: changes nothing but the order of the network's inputs: all sites are noised at once.
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
-        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
-            training loop's; warmup is a fraction of the run, patience a number of evaluations.
-        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
+        training: the training loop, a group (:class:`neurise.Training`).
     """
 
     noise: str = "uniform"

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
 
-from neurise.models._dfm_objective import Posterior, PosteriorObjective
-from neurise.models._dfm_path import Path, Walk
-from neurise.models._joint import JointChain, JointModel, Noise
-from neurise.networks._inputs import one_hot
+from neurise.checks import is_number, positive_whole
+from neurise.modeling.joint import JointChain, JointModel, Noise
+from neurise.models._dfm.objective import Posterior, PosteriorObjective
+from neurise.models._dfm.path import Path, Walk
+from neurise.networks.parts.inputs import one_hot
 from neurise.noise.absorbing import Absorbing
 from neurise.noise.uniform import Uniform
 from neurise.training.objective import Objective
-from neurise.training.settings import is_number, positive_whole
 
 SOURCES: dict[str, type[Noise]] = {"mask": Absorbing, "uniform": Uniform}
 CHOICES: dict[str, Iterable[str]] = {
@@ -73,10 +74,10 @@ class DFM(JointModel):
         order: the sites in the order in which the model takes them.
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
-        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
-            training loop's; warmup is a fraction of the run, patience a number of evaluations.
-        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
+        training: the training loop, a group (:class:`neurise.Training`).
     """
+
+    changeable: ClassVar[tuple[str, ...]] = ("jump", "grid", "sampling_steps")
 
     source: str = "mask"
     exponent: float = 2.0

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 from torch.nn import functional
 
-from neurise.models._round_robin import RoundRobinModel
-from neurise.models._round_robin_objective import RoundRobinObjective
-from neurise.training.objective import Objective
+from neurise import checks
+from neurise.conditionals.base import Frame
+from neurise.modeling.groups import Chain
+from neurise.modeling.round_robin import RoundRobinModel
+from neurise.modeling.round_robin_objective import RoundRobinObjective
+from neurise.networks.parts.stack import Stack
 
 REVERSALS = ("bayes", "heat_bath")
 
 
 @dataclass(frozen=True)
 class ClassifierObjective(RoundRobinObjective):
-    r"""Learn whether step t redrew the token a that is seen at site u after it, a head a token, by binary cross-entropy.
+    r"""Learn whether step t redrew the token a that is seen at site u after it, one output per token, by binary cross-entropy.
 
     With :math:`\Pi(\phi) = \varepsilon` the probability to keep and :math:`\Pi(a) = (1-\varepsilon)/p` that of each fresh token,
 
@@ -36,7 +40,7 @@ class ClassifierObjective(RoundRobinObjective):
 
         The same in the mean as to draw what it does, without the noise of that draw.
         """
-        keep = self.conditionals.noise.keep_prob
+        keep = self.frame.noise.keep_prob
         logit = math.log((1 - keep) / keep) - logits
         kept = functional.softplus(logit.gather(-1, x_u.long()[..., None]).squeeze(-1))
         return keep * kept + (1 - keep) * functional.softplus(-logit).mean(-1)
@@ -44,7 +48,7 @@ class ClassifierObjective(RoundRobinObjective):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GGM(RoundRobinModel):
-    """Glauber generative model: a classifier a token learns which tokens the noise has redrawn.
+    """Glauber generative model: one classifier per token predicts whether the noise redrew it.
 
     The chain and the network are those of :class:`NeurISE`; only what the network learns differs. Soft noise is needed: at
     ε = 0 every token is redrawn, and there is nothing to tell apart.
@@ -54,28 +58,24 @@ class GGM(RoundRobinModel):
         cycles: how often the noise goes round all sites.
         reverse: "bayes" draws a site given its present token too, "heat_bath" (the original) from the conditional alone.
             Both reverse the chain exactly when the conditionals are exact.
-        width, depth: size of the network, by default one that suits the data; ``network`` is "site_mlp" (one for all steps) or
-            "local_mlp" (one a step).
-        heads, residual, skip, members, clean, sweeps, unseen: the network's and the corrector's, as :class:`NeurISE` has them.
-        order: the sites in the order in which they are noised.
-        alphabet: all symbols, where the sample may lack some.
-        steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
-        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
-            training loop's; warmup is a fraction of the run, patience a number of evaluations.
-        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
+        network, width, depth, members, steps, order, alphabet, training, architecture, chain, corrector: as
+            :class:`NeurISE` has them.
     """
 
     keep_prob: float = 0.5
     cycles: int = 4
     reverse: str = "bayes"
 
-    def _build(self) -> Objective:
-        if self.reverse not in REVERSALS:
-            raise ValueError(f"reverse must be {' or '.join(map(repr, REVERSALS))}, got {self.reverse!r}")
+    chain: Chain = Chain(hide_noised=False)
+
+    def _noise_options(self) -> dict[str, Any]:
+        return {"heat_bath": checks.one_of("reverse", self.reverse, REVERSALS) == "heat_bath"}
+
+    def _objective(self, network: Stack, frame: Frame) -> ClassifierObjective:
         if self.keep_prob == 0:
             raise ValueError(
                 "keep_prob must be above 0 for GGM: at 0 every token is redrawn, so that no classifier can tell kept from "
                 "redrawn, and the conditional would be a division by zero; NeurISE takes keep_prob=0"
             )
-        conditionals = self._network_conditionals(hide_noised=False, heat_bath=self.reverse == "heat_bath")
-        return ClassifierObjective(conditionals, clean=self.clean)
+        clean, anytime = self.corrector.clean, checks.flag("anytime", self.corrector.anytime)
+        return ClassifierObjective(network, frame, hide_noised=False, clean=clean, anytime=anytime)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from neurise.batching import batches
-from neurise.models._solved import SolvedModel
-from neurise.sampling.categorical import draw, uniforms
+from neurise.categorical import draw, uniforms
+from neurise.modeling.model import Request
+from neurise.modeling.solved import SolvedModel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -31,7 +33,9 @@ class Independent(SolvedModel):
             counts[:, :, token] = torch.zeros(classes, space.sites, dtype=torch.float64).index_add_(0, y, here)
         return {"marginals": counts / counts.sum(-1, keepdim=True)}
 
-    def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
+    def _draw(self, request: Request) -> Tensor:
+        self._refuse(sweeps=request.sweeps, start=request.start)
+        n, y, clamp, generator = request.n, request.y, request.clamp, request.generator
         labels = self._class_of(y, n)
         if clamp is not None:
             values, given = (part.to(self.device_).expand(n, -1) for part in clamp)
@@ -64,7 +68,7 @@ class Independent(SolvedModel):
         labels = self._class_of(y, len(x))
         return self._log_factors(x).sum(-1)[labels, torch.arange(len(x), device=self.device_)].cpu()
 
-    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Multiply the marginals out."""
         law = torch.ones(1, dtype=torch.float64, device=self.device_)
         for marginal in self.tables_["marginals"][int(self._class_of(label, 1))]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
-from neurise.models._solved import SolvedModel
-from neurise.sampling.categorical import uniforms
+from neurise.categorical import uniforms
+from neurise.modeling.model import Request
+from neurise.modeling.solved import SolvedModel
 from neurise.space import row_ids
 
 
@@ -33,7 +35,9 @@ class Memorize(SolvedModel):
         masses = torch.zeros(len(keys), dtype=torch.float64).index_add_(0, place, weights)
         return {"rows": x[first], "classes": y[first], "masses": masses}
 
-    def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
+    def _draw(self, request: Request) -> Tensor:
+        self._refuse(sweeps=request.sweeps, start=request.start)
+        n, y, clamp, generator = request.n, request.y, request.clamp, request.generator
         labels = self._class_of(y, n)
         level = uniforms(n, generator=generator)
         if clamp is None:
@@ -67,7 +71,7 @@ class Memorize(SolvedModel):
         share[known * number + classes] = self.tables_["masses"] / self._class_masses()[classes]
         return share[asked * number + self._class_of(y, len(x))].log().cpu()
 
-    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Put the mass of each row at its place."""
         masses = self.tables_["masses"] * (self.tables_["classes"] == self._class_of(label, 1))
         law = torch.zeros(self.space_.size, dtype=torch.float64, device=self.device_)

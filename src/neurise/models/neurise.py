@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
-from neurise import devices, losses
-from neurise.models._matching import match
-from neurise.models._pairwise_terms import adjacency
-from neurise.models._round_robin import RoundRobinModel
-from neurise.models._round_robin_objective import RoundRobinObjective
-from neurise.models._search import NOISE, SHARED, SearchSpace
-from neurise.models._trained import TrainedModel
-from neurise.training.batches import Rows
-from neurise.training.objective import Objective
+from neurise import checks, devices, losses
+from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.moment_matched import match
+from neurise.energies.chain_terms import adjacency, fit_terms
+from neurise.modeling.job import Job
+from neurise.modeling.model import Run
+from neurise.modeling.round_robin import RoundRobinModel
+from neurise.modeling.round_robin_objective import RoundRobinObjective
+from neurise.modeling.search_space import NOISE, SHARED, SearchSpace
+from neurise.modeling.sizes import Sizes
+from neurise.networks.parts.stack import Stack
+from neurise.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -37,77 +41,98 @@ class NeurISE(RoundRobinModel):
         keep_prob: ε, the probability that a step keeps its site. 0 is hard noise: an autoregressive model with an exact
             likelihood. Above 0, a diffusion.
         cycles: how often the noise goes round all sites.
-        width, depth: size of the network, by default one that suits the data; ``network`` is "site_mlp" (one for all steps) or
-            "local_mlp" (one a step).
-        heads: "shared" is one output layer for all sites, as in the paper, "site" one for each.
-        residual: add what enters a hidden layer to what leaves it.
-        skip: add the terms of a pairwise model to the logits, (sites · states)² numbers more. Under hard noise they are fitted
-            before the network is trained, and kept; of an even number of members one half has them. On by default where there are
-            several members.
-        members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by default
-            the more the fewer rows there are.
-        clean: share of the examples that teach the conditionals of the data itself, at any site.
-        sweeps: how often all sites of a sample are redrawn from these in the end; needs ``clean``.
-        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say. The
-            pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others. Needs ``clean``, implies
-            ``skip``.
-        calibrate: in the end, change the pairwise terms so that the means and correlations of what the model generates are those
-            of the data. Hard noise only; implies ``skip``.
-        unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
         loss: "tempered_screening(gamma)", "screening" (the paper's), "weighted_screening(alpha)" or "cross_entropy".
+        network: "site_mlp" (one for all steps), "local_mlp" (one per step), or another file of ``neurise.networks``.
+        width, depth: size of the network, by default one that suits the data.
+        members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
+            default the more the fewer rows there are.
+        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say. The
+            pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others. Needs
+            ``corrector__clean``, implies ``architecture__pairwise``.
+        calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
+            those of the data. Hard noise only; implies ``architecture__pairwise``.
+        steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``; by default a number that
+            suits the data.
         order: the sites in the order in which they are noised; they are generated in the opposite order.
         alphabet: all symbols, where the sample may lack some.
-        hide_noised: hide sites that hard noise has erased from the network. Equal in law, and it makes the likelihood
-            exact; False is the paper's form.
-        steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
-        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
-            training loop's; warmup is a fraction of the run, patience a number of evaluations.
-        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
+        training: the training loop, a group (:class:`neurise.Training`).
+        architecture: the network beyond its size, a group (:class:`neurise.Architecture`).
+        chain: the noise beyond its level, a group (:class:`neurise.Chain`).
+        corrector: sweeps, a group (:class:`neurise.Corrector`).
+
+    The parameters of a group are reached as ``set_params(training__batch_size=512)``.
     """
 
     search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}
 
     loss: str = "tempered_screening(0.75)"
-    hide_noised: bool = True
     graph: Any = None
     calibrate: bool = False
 
-    def open_settings(self) -> dict[str, Any]:
-        """Return the settings that suit the data; what is calibrated, or looks at a graph, are pairwise terms."""
-        found = super().open_settings()
-        return {**found, "skip": found["skip"] or bool(self.calibrate) or self.graph is not None}
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Return the paper's own form: one network with one output layer, the screening loss, and erased sites in view.
 
-    def parts(self) -> list[TrainedModel]:
-        """Let the kinds of a committee be trained in parts; it is calibrated as a whole."""
-        self._check_terms()
-        found = super().parts()
-        return [part.set_params(calibrate=False, graph=self.graph if part.chosen("skip") else None) for part in found]
+        ``changes`` are parameters as ``set_params`` takes them.
+        """
+        form = {
+            "loss": "screening",
+            "members": 1,
+            "architecture__heads": "shared",
+            "architecture__residual": False,
+            "architecture__pairwise": False,
+            "chain__hide_noised": False,
+        }
+        return cls().set_params(**{**form, **changes})
 
-    def complete(self, rows: Rows, seed: int) -> None:
-        """Match what the model generates to the rows it has learnt from, if that is asked for."""
-        if self.calibrate and self.stopped_ not in ("interrupted", "constant"):
-            match(self.conditionals, rows, generator=devices.generator(seed, self.device_))
+    def _objective(self, network: Stack, frame: Frame) -> ConditionalObjective:
+        clean, anytime = self.corrector.clean, checks.flag("anytime", self.corrector.anytime)
+        hide = checks.flag("hide_noised", self.chain.hide_noised)
+        loss = losses.resolve(self.loss)
+        return ConditionalObjective(network, frame, hide, loss, clean=clean, anytime=anytime)
 
-    def _neighbours(self) -> Tensor | None:
-        return None if self.graph is None else adjacency(self.graph, self.schema_.order)
+    def _uses_pairwise(self, best: Sizes) -> bool:
+        return super()._uses_pairwise(best) or (self.architecture.pairwise is None and bool(self._terms_asked()))
+
+    def _terms_asked(self) -> list[str]:
+        """Return the names of the parameters that need pairwise terms."""
+        return ["calibrate"] * checks.flag("calibrate", self.calibrate) + ["graph"] * (self.graph is not None)
 
     def _check_terms(self) -> None:
-        """Insist on what the settings of the pairwise terms need."""
-        self._neighbours()  # which checks them
-        hard = self.keep_prob == 0 and self.hide_noised and self.network == "site_mlp"
-        asked = ["calibrate"] * bool(self.calibrate) + ["graph"] * (self.graph is not None)
-        if asked and not (hard and self.chosen("skip")):
+        """Raise ValueError where pairwise terms are needed and there are none."""
+        asked, best = self._terms_asked(), self.chosen()
+        if self.graph is not None:
+            adjacency(self.graph, self.schema_.order)
+            if not self.corrector.clean:
+                raise ValueError(
+                    "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
+                    "corrector__clean above 0, 0.25 say"
+                )
+        if asked and not (self._is_hard() and best.pairwise and self.network == "site_mlp"):
             raise ValueError(
                 f"{' and '.join(asked)} needs the pairwise terms of an autoregressive model: keep_prob=0, "
-                f"hide_noised=True, network='site_mlp' and skip=True, got keep_prob={self.keep_prob}, "
-                f"hide_noised={self.hide_noised}, network={self.network!r}, skip={self.skip}"
-            )
-        if self.graph is not None and not self.clean:
-            raise ValueError(
-                "graph is for the conditionals of the data itself, which sweeps draw from: teach them with clean above 0, 0.25 say"
+                f"chain__hide_noised=True, network='site_mlp' and architecture__pairwise=True, got keep_prob="
+                f"{self.keep_prob}, chain__hide_noised={self.chain.hide_noised}, network={self.network!r}, "
+                f"architecture__pairwise={self.architecture.pairwise}"
             )
 
-    def _build(self) -> Objective:
+    def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
+        """Check what pairwise terms need before anything is trained."""
         self._check_terms()
-        conditionals = self._network_conditionals(hide_noised=bool(self.hide_noised))
-        return ConditionalObjective(conditionals, losses.resolve(self.loss), clean=self.clean)
+        return super().jobs(rows, held, run)
+
+    def _prepare(self, held: Rows | None) -> Callable[[Job], None]:
+        """Fit the pairwise terms of autoregressive conditionals, which the network then starts from and leaves as they are."""
+
+        def fit(job: Job) -> None:
+            graph = None if self.graph is None else adjacency(self.graph, self.schema_.order)
+            objective: Any = job.objective
+            fit_terms(objective.network, objective.frame, job.rows, held, seed=job.seed, graph=graph)
+
+        return fit
+
+    def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
+        if self.calibrate and self.stopped_ not in ("interrupted", "constant", "diverged"):
+            generator = devices.generator(run.seed, self.device_)
+            learnt = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator)
+        super()._settle(learnt, rows, run)

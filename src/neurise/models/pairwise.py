@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +12,18 @@ import torch
 from torch import Generator, Tensor
 from torch.func import functional_call
 
-from neurise import losses
+from neurise import checks, losses
 from neurise.alphabet import Symbols
 from neurise.batching import batches
+from neurise.categorical import draw, uniforms
+from neurise.checks import positive_whole
 from neurise.mcmc import Diagnostics
-from neurise.models._pairwise_law import LIMIT, PairwiseLaw
-from neurise.models._pairwise_tables import PairwiseObjective, PairwiseTables
-from neurise.models._search import TRAINING, LogUniform, SearchSpace
-from neurise.models._trained import TrainedModel
-from neurise.sampling.categorical import draw, uniforms
-from neurise.training.settings import is_number, positive_whole
+from neurise.modeling.model import Request
+from neurise.modeling.search_space import TRAINING, LogUniform, SearchSpace
+from neurise.modeling.trained import TrainedModel
+from neurise.models._pairwise.law import LIMIT, PairwiseLaw
+from neurise.models._pairwise.tables import PairwiseObjective, PairwiseTables
+from neurise.training.settings import Training
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -43,27 +44,26 @@ class Pairwise(TrainedModel):
         order: has no influence on the law.
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
-        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
-            training loop's; warmup is a fraction of the run, patience a number of evaluations.
-        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
+        training: the training loop, a group (:class:`neurise.Training`).
     """
 
     search_space: ClassVar[SearchSpace] = {
         "l2": LogUniform(1e-7, 1e-2),
-        "learning_rate": LogUniform(1e-2, 1.0),  # a convex loss of tables: steps may be longer than a network's
-        "batch_size": TRAINING["batch_size"],
+        "training__learning_rate": LogUniform(
+            1e-2, 1.0
+        ),  # a convex loss of tables: steps may be longer than a network's
+        "training__batch_size": TRAINING["training__batch_size"],
     }
+
+    changeable: ClassVar[tuple[str, ...]] = ("sweeps",)
 
     loss: str = "cross_entropy"
     edges: Sequence[Sequence[int]] | None = None
     l1: float = 0.0
     l2: float = 1e-5
     sweeps: int | None = None
-    steps: int = 2000
-    batch_size: int = 1024
-    learning_rate: float = 0.3
-    weight_decay: float = 0.0
-    average_decay: float = 0.99
+    steps: int | None = 2000
+    training: Training = Training(batch_size=1024, learning_rate=0.3, weight_decay=0.0, average_decay=0.99)
 
     diagnostics_: Diagnostics = field(init=False)
     """Of the last ``sample`` by parallel tempering: how well its chains mixed."""
@@ -71,9 +71,7 @@ class Pairwise(TrainedModel):
     def _build(self) -> PairwiseObjective:
         schema = self.schema_
         for name in ("l1", "l2"):
-            value = getattr(self, name)
-            if not is_number(value) or not 0 <= value < math.inf:
-                raise ValueError(f"{name} must be a number, not negative, got {value!r}")
+            checks.not_negative(name, getattr(self, name))
         if self.sweeps is not None:
             positive_whole("sweeps", self.sweeps)
         varies = np.flatnonzero(schema.constant.numpy() < 0)
@@ -86,20 +84,7 @@ class Pairwise(TrainedModel):
         if self.edges is None:
             first, second = np.triu_indices(len(varies), 1)
             return np.stack([varies[first], varies[second]], axis=1)
-        sites = self.schema_.space.sites
-        edges = np.asarray(self.edges)
-        if edges.size == 0:
-            edges = np.empty((0, 2), dtype=np.int64)
-        if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-            raise ValueError(
-                f"edges must be pairs of site numbers, (pairs, 2); got {edges.dtype} of shape {edges.shape}"
-            )
-        wrong = (edges < 0).any(1) | (edges >= sites).any(1) | (edges[:, 0] == edges[:, 1])
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise ValueError(
-                f"edges has {edges[row].tolist()} at row {row}; a pair is two different sites from 0 to {sites - 1}"
-            )
+        edges = checks.pairs("edges", self.edges, self.schema_.space.sites)
         pairs = np.unique(np.sort(np.argsort(self.schema_.order)[edges], axis=1), axis=0).astype(np.int64)
         return np.asarray(pairs[np.isin(pairs, varies).all(1)])
 
@@ -165,7 +150,7 @@ class Pairwise(TrainedModel):
         parts = [answer.gather(-1, x[rows].long()[..., None]).sum((1, 2)).numpy() for rows, answer in answers]
         return np.concatenate(parts)
 
-    def chain_law(self, label: Tensor | None, start: Tensor | None = None) -> Tensor:
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Write the law out."""
         if start is not None:
             raise NotImplementedError("a Pairwise model is no reverse chain: there is no law that it starts from")
@@ -185,7 +170,9 @@ class Pairwise(TrainedModel):
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         raise NotImplementedError("a Pairwise model has no bound on its likelihood; see pseudo_log_likelihood")
 
-    def _draw(self, n: int, y: Tensor | None, clamp: tuple[Tensor, Tensor] | None, generator: Generator) -> Tensor:
+    def _draw(self, request: Request) -> Tensor:
+        self._refuse(sweeps=request.sweeps, start=request.start)
+        n, y, clamp, generator = request.n, request.y, request.clamp, request.generator
         source = torch.Generator()  # the chains run on the CPU
         source.manual_seed(int(torch.randint(2**62, (1,), generator=generator, device=generator.device)))
         given = self.schema_.constant[None]

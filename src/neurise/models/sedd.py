@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from neurise.models._joint import JointChain, JointModel, JointObjective, Noise
-from neurise.models._sedd_bound import elbo
-from neurise.models._sedd_schedule import Geometric, LogLinear, Schedule
-from neurise.models._sedd_score import AbsorbingScore, Score, UniformScore
+from neurise.checks import positive_whole
+from neurise.modeling.joint import JointChain, JointModel, JointObjective, Noise
+from neurise.models._sedd.bound import elbo
+from neurise.models._sedd.schedule import Geometric, LogLinear, Schedule
+from neurise.models._sedd.score import AbsorbingScore, Score, UniformScore
 from neurise.noise.absorbing import Absorbing
 from neurise.noise.uniform import Uniform
-from neurise.training.objective import Network, Objective
-from neurise.training.settings import positive_whole
+from neurise.rows import Batch
+from neurise.training.objective import Objective, Prediction
 
 FIRST_TIME = 1e-3
 """Training sees the times from here to 1."""
@@ -53,16 +54,16 @@ class ScoreEntropy(JointObjective):
     score: Score
     schedule: Schedule
 
-    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Example:
+    def draw(self, batch: Batch, *, generator: Generator) -> Example:
         """Noise each row to a level of its own. Levels are stratified: a batch covers all of them evenly."""
-        n, device = len(x), x.device
+        x, n, device = batch.x, len(batch.x), batch.x.device
         place = torch.arange(n, device=device) + torch.rand(n, generator=generator, device=device, dtype=torch.float64)
         first, end = (torch.full((1,), t, dtype=torch.float64, device=device) for t in (FIRST_TIME, 1.0))
         ends = self.schedule.sigma(first), self.schedule.sigma(end)
         noised = self.score.noised(self.denoiser, x, place / n, *ends, generator=generator)
-        return Example(self.schedule.time(noised.sigma), *noised, y, x)
+        return Example(self.schedule.time(noised.sigma), *noised, batch.y, x)
 
-    def losses(self, network: Network, drawn: Any) -> Tensor:
+    def losses(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the score entropy of each row, weighted."""
         t, sigma, x, weight, y, x_0 = drawn
         log_score = self.score.log_score(network(t, x, y), sigma, x)
@@ -70,7 +71,7 @@ class ScoreEntropy(JointObjective):
         loss: Tensor = weight.to(entropy.dtype) * (entropy * self.denoiser.varies).sum(-1)
         return loss
 
-    def scores(self, network: Network, drawn: Any) -> Tensor:
+    def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the loss."""
         return self.losses(network, drawn)
 
@@ -123,10 +124,10 @@ class SEDD(JointModel):
         order: the sites in the order in which the model takes them.
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
-        batch_size, learning_rate, weight_decay, warmup, clip_norm, average_decay, patience, validation_fraction: the
-            training loop's; warmup is a fraction of the run, patience a number of evaluations.
-        precision: of the products of training on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 alone.
+        training: the training loop, a group (:class:`neurise.Training`).
     """
+
+    changeable: ClassVar[tuple[str, ...]] = ("sampler", "sampling_steps")
 
     noise: str = "absorbing"
     schedule: str = "loglinear"

@@ -1,6 +1,25 @@
-"""Networks f(t, u, x with hidden sites, y) → one logit a state.
+"""Networks: one file per network; :mod:`neurise.networks.base` has the contracts."""
 
-All of them take ``(t, u, x, hidden, y)``: u is always explicit, ``x`` is (..., sites) tokens, ``hidden`` marks the sites
-that the network must not look at (site u is always hidden), and t, u and y broadcast against x's leading axes. A hidden
-site is an all-zero one-hot, so the first layer stays linear in the one-hot of x.
-"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from neurise import discovery
+
+if TYPE_CHECKING:
+    from neurise.networks.base import SiteNetwork
+    from neurise.space import Space
+
+
+def build(description: Mapping[str, Any], space: Space, num_steps: int, classes: int) -> SiteNetwork:
+    """Make the network that ``SiteNetwork.description`` describes, with weights that are still to be given."""
+    from neurise.networks.pairwise_terms import Sum
+
+    if "sum" in description:
+        return Sum([build(part, space, num_steps, classes) for part in description["sum"]])
+    options = {name: value for name, value in description.items() if name != "network"}
+    made: SiteNetwork = discovery.find("neurise.networks", description["network"])(
+        space, num_steps, classes=classes, **options
+    )
+    return made

@@ -5,12 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from neurise.networks._blocks import Blocks
-from neurise.networks._inputs import one_hot
+from neurise.networks.base import JointNetwork
+from neurise.networks.parts.inputs import one_hot
+from neurise.networks.parts.layers import Blocks
 from neurise.space import Space
 
 
-class JointMLP(nn.Module):
+class JointMLP(JointNetwork):
     r"""(time, x, class label) → p numbers for every site, with the blocks, width and depth of :class:`SiteMLP`.
 
     ``depth`` blocks Linear → LayerNorm → SiLU of ``width`` units, then Linear → q·p. The first Linear is a sum of columns,
@@ -19,8 +20,6 @@ class JointMLP(nn.Module):
 
     with t in [0, 1] the time of the noise: 0 is data, 1 is noise. A token p is a masked site: its one-hot is all-zero.
     """
-
-    one_site = False
 
     def __init__(self, space: Space, *, width: int, depth: int, classes: int = 0) -> None:
         super().__init__()

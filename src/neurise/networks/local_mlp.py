@@ -1,4 +1,4 @@
-"""One small network a step, all of them run as one batched computation."""
+"""One small network per step, all of them run as one batched computation."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from neurise.networks._inputs import visible_one_hot
+from neurise import checks
+from neurise.networks.base import SiteNetwork
+from neurise.networks.parts.inputs import visible_one_hot
 from neurise.space import Space
 
 
-class LocalMLP(nn.Module):
+class LocalMLP(SiteNetwork):
     """T separate networks of the paper's blocks, each with an output layer of its own; network t answers for step t alone.
 
     Inputs are arranged as S groups of R rows that share their step, so that every layer is one batched product
-    (S, R, in) · (S, in, out). A step an example is S = batch, R = 1; one step for a whole batch is S = 1.
+    (S, R, in) · (S, in, out). One step per example is S = batch, R = 1; one step for a whole batch is S = 1.
     """
 
-    one_site = True  # logits of the asked site alone
-    extras = ("residual",)  # what may be asked of it beyond the paper's
-    free_steps = False  # network t has only ever seen site t mod q
+    any_site = False  # network t has only ever seen site t mod q
+    options = ("residual",)
 
     def __init__(
         self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0, residual: bool = False
     ) -> None:
-        super().__init__()
-        self.space, self.num_steps, self.classes, self.residual = space, num_steps, classes, residual
+        super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+        self.residual = checks.flag("residual", residual)
         inputs = [space.sites * space.states + classes] + [width] * (depth - 1)
         self.weights = nn.ParameterList([nn.Parameter(torch.empty(num_steps, size, width)) for size in inputs])
         self.biases = nn.ParameterList([nn.Parameter(torch.empty(num_steps, 1, width)) for _ in inputs])

@@ -6,14 +6,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from neurise.networks._blocks import Blocks
-from neurise.networks._inputs import one_hot, side_by_side, terms, visible_one_hot
+from neurise import checks
+from neurise.networks.base import SiteNetwork
+from neurise.networks.parts.inputs import one_hot, own, side_by_side, terms, visible_one_hot
+from neurise.networks.parts.layers import Blocks
+from neurise.networks.parts.plan import Layers, Plan, View
 from neurise.space import Space
 
 HEADS = ("shared", "site")
 
 
-class SiteMLP(nn.Module):
+class SiteMLP(SiteNetwork):
     r"""(time, site one-hot, x with the site hidden, class label) → p logits.
 
     ``depth`` blocks Linear → LayerNorm → SiLU of ``width`` units, then Linear → p. The first Linear acts on the one-hots
@@ -23,16 +26,11 @@ class SiteMLP(nn.Module):
 
     and the change of one site from a to b adds :math:`W_{i,b} - W_{i,a}`: O(width).
 
-    Three departures from the paper, each off unless it is asked for. ``heads="site"`` gives every site u an output layer of
-    its own. ``residual`` adds what enters a block, from the second on, to what leaves it. ``skip`` adds the terms of a
-    pairwise model to the logits, :math:`B_{ua} + \sum_{i\ \mathrm{visible}} A_{ua, i x_i}`: its conditionals are linear in the
-    other sites, which the blocks need not learn then. ``clean`` gives the steps at t = 0, where a corrector may ask for any
-    site, pairwise terms of their own.
+    Two departures from the paper, each off unless it is asked for: ``heads="site"`` gives every site u an output layer of
+    its own, and ``residual`` adds what enters a block, from the second on, to what leaves it.
     """
 
-    one_site = True  # logits of the asked site alone
-    extras = ("heads", "residual", "skip", "clean")  # what may be asked of it beyond the paper's
-    free_steps = True  # any (t, u) can be asked for, though only those it was trained at mean something
+    options = ("heads", "residual")
 
     def __init__(
         self,
@@ -44,24 +42,18 @@ class SiteMLP(nn.Module):
         classes: int = 0,
         heads: str = "shared",
         residual: bool = False,
-        skip: bool = False,
-        clean: bool = False,
     ) -> None:
-        super().__init__()
-        if heads not in HEADS:
-            raise ValueError(f"heads must be {' or '.join(map(repr, HEADS))}, got {heads!r}")
-        self.space, self.num_steps, self.classes = space, num_steps, classes
+        super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+        self.heads, self.residual = checks.one_of("heads", heads, HEADS), checks.flag("residual", residual)
         self.token = nn.Parameter(torch.empty(space.sites * space.states, width))
         self.site = nn.Parameter(torch.empty(space.sites, width))
         self.time = nn.Parameter(torch.empty(width))
         self.label = nn.Parameter(torch.empty(classes, width))
         self.bias = nn.Parameter(torch.empty(width))
-        self.hidden = Blocks(width, depth, residual=residual)
-        self.heads = space.sites if heads == "site" else 1
-        self.head = nn.Parameter(torch.empty(self.heads, space.states, width))
-        self.head_bias = nn.Parameter(torch.empty(self.heads, space.states))
-        self.pair, self.pair_bias = _pairwise(space, there=skip)
-        self.clean_pair, self.clean_pair_bias = _pairwise(space, there=skip and clean)
+        self.hidden = Blocks(width, depth, residual=self.residual)
+        outputs = space.sites if heads == "site" else 1
+        self.head = nn.Parameter(torch.empty(outputs, space.states, width))
+        self.head_bias = nn.Parameter(torch.empty(outputs, space.states))
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights. The q visible tokens together weigh as much as the one site, the time or the label does."""
@@ -70,13 +62,8 @@ class SiteMLP(nn.Module):
             nn.init.normal_(one, generator=generator)
         self.hidden.reset(generator)
         # Every conditional starts uniform, where the screening loss is 1 and its gradient is tame.
-        for zero in (self.bias, self.head, self.head_bias, *self.fixed().values()):
+        for zero in (self.bias, self.head, self.head_bias):
             nn.init.zeros_(zero)
-
-    def fixed(self) -> dict[str, nn.Parameter]:
-        """Return the pairwise terms by name, which can be fitted by themselves and left as they are then."""
-        names = ("pair", "pair_bias", "clean_pair", "clean_pair_bias")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def context(self, t: Tensor, u: Tensor, y: Tensor | None) -> Tensor:
         """Compute the part of the first layer that does not depend on x, (..., width)."""
@@ -86,19 +73,17 @@ class SiteMLP(nn.Module):
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits f(t, u, x), (..., states)."""
         if u.numel() > 1 and t.shape == u.shape == x.shape[:-1]:
-            shown, h = self._first_layer(t, u, x, hidden, y)
-            visible = shown[..., : len(self.token)]
+            h = self._first_layer(t, u, x, hidden, y)
         else:  # a step is shared by many rows: so is its context
             visible = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
             h = visible @ self.token + self.context(t, u, y)
-        logits = self.answer(self.hidden(h), u)
-        return logits if self.pair is None else logits + self.pairwise(t, u, visible)
+        return self.answer(self.hidden(h), u)
 
     def _tau(self, t: Tensor) -> Tensor:
         return (2 * t / self.num_steps - 1).to(self.time.dtype)
 
-    def _first_layer(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Compute the first layer where every row has a step of its own, (..., width), and what it was shown.
+    def _first_layer(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None) -> Tensor:
+        """Compute the first layer where every row has a step of its own, (..., width).
 
         It is one product, so that nothing of its size is written but itself. Such a product may round its factors to ten
         bits or to eight: all that is shown is a one-hot, or a part of τ that this leaves as it is.
@@ -113,46 +98,53 @@ class SiteMLP(nn.Module):
             rows.append(self.label)
         rows += [self.time.expand(len(tau), -1), self.bias[None]]
         zeros = self.bias.new_zeros(shown.shape[-1] - sum(map(len, rows)), len(self.bias))
-        return shown, shown @ torch.cat([*rows, zeros])
+        return shown @ torch.cat([*rows, zeros])
 
     def answer(self, h: Tensor, u: Tensor) -> Tensor:
         """Apply the output layer of the sites u to the last block, (..., states)."""
-        if self.heads == 1:
+        if len(self.head) == 1:
             return functional.linear(h, self.head[0], self.head_bias[0])
         if u.numel() > 1 and self.space.sites <= h.shape[-1]:
             # As many multiplications as to look the heads up, and less to write.
-            return self._own(functional.linear(h, self.head.flatten(0, 1), self.head_bias.flatten()), u)
+            return own(functional.linear(h, self.head.flatten(0, 1), self.head_bias.flatten()), u, self.space)
         head = _row(self.head.flatten(1), u)
         head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
         return (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
 
-    def pairwise(self, t: Tensor, u: Tensor, visible: Tensor) -> Tensor:
-        """Sum the pairwise terms of the sites u over the visible one-hot, (..., states)."""
-        if self.pair is None or self.pair_bias is None:
-            raise ValueError("this network has no pairwise terms")
-        terms = self._terms(self.pair, self.pair_bias, u, visible)
-        if self.clean_pair is None or self.clean_pair_bias is None:
-            return terms
-        return torch.where((t == 0)[..., None], self._terms(self.clean_pair, self.clean_pair_bias, u, visible), terms)
+    @torch.no_grad()
+    def plan(self, view: View) -> Plan:
+        """Lay the network out for a walk: contexts of all steps, and columns without the tokens that are not looked at."""
+        space = self.space
+        u = torch.arange(space.sites, device=self.token.device)
+        times = view.times()
+        context = self.context(times, u.expand_as(times), None)
+        columns = self.token.view(space.sites, space.states, -1) * view.looked_at[:, None, None]
+        head, offset = self.head.detach(), self.head_bias.detach().expand(space.sites, -1)
+        if view.binary:
+            context = context + _others(columns[:, 0], grows=view.grows)
+            columns, head, offset = (part[:, 1:] - part[:, :1] for part in (columns, head, offset))
+        norms = [norm for norm in self.hidden.norms if isinstance(norm, nn.LayerNorm)]  # all of them, with their type
+        linears = [linear for linear in self.hidden.linears if isinstance(linear, nn.Linear)]
+        layers = Layers(
+            context=context,
+            columns=columns.contiguous(),
+            label=self.label.detach(),
+            scales=[norm.weight.detach() for norm in norms],
+            shifts=[norm.bias.detach() for norm in norms],
+            weights=[linear.weight.detach() for linear in linears],
+            biases=[linear.bias.detach() for linear in linears],
+            eps=norms[0].eps,
+            residual=self.residual,
+            head=head,
+        )
+        return Plan(((1.0, layers),), offset.contiguous(), None)
 
-    def _terms(self, pair: Tensor, bias: Tensor, u: Tensor, visible: Tensor) -> Tensor:
-        if u.numel() == 1:
-            return visible @ pair[u.reshape(())].T + bias[u.reshape(())]
-        # The terms of all sites, of which one is picked: to gather a matrix an example would take far more memory.
-        return self._own(visible @ pair.flatten(0, 1).T, u) + _row(bias, u)
 
-    def _own(self, every: Tensor, u: Tensor) -> Tensor:
-        """Pick what belongs to the sites u from what was found for all, (..., sites · states) → (..., states)."""
-        every = every.reshape(*every.shape[:-1], self.space.sites, self.space.states)
-        place = u[..., None, None].expand(*every.shape[:-2], 1, self.space.states)
-        return every.gather(-2, place).squeeze(-2)
-
-
-def _pairwise(space: Space, *, there: bool) -> tuple[nn.Parameter | None, nn.Parameter | None]:
-    if not there:
-        return None, None
-    sites, states = space.sites, space.states
-    return nn.Parameter(torch.empty(sites, states, sites * states)), nn.Parameter(torch.empty(sites, states))
+def _others(first: Tensor, *, grows: bool) -> Tensor:
+    """Sum over the sites that step u sees, (sites, width); long sums are kept in float64."""
+    total = first.double().sum(0)
+    seen = total - first.double().cumsum(0) if grows else total - first.double()
+    return seen.to(first.dtype)
 
 
 def _row(table: Tensor, u: Tensor) -> Tensor:

@@ -4,56 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from neurise import checks
+from neurise.noise.base import SiteNoise
 from neurise.space import Space
 
 
 @dataclass(frozen=True)
-class RoundRobin:
+class RoundRobin(SiteNoise):
     r"""Step t touches site :math:`u = t \bmod q` alone and keeps it with probability ε = ``keep_prob``.
 
-    .. math:: k(a \mid b) = \varepsilon\,\delta_{ab} + (1 - \varepsilon)/p, \qquad t = 0, \dots, T - 1 = \text{cycles}\cdot q - 1
+    .. math:: k(a \mid b) = \varepsilon\,\delta_{ab} + (1 - \varepsilon)/p, \qquad t = 0, \dots, T - 1
 
-    :math:`X_0` is the data and :math:`X_T` close to uniform noise. ε = 0 is *hard* noise: one visit erases a site.
+    T is ``cycles`` · q, or ``steps`` where that is given; it need not be a multiple of q. :math:`X_0` is the data and
+    :math:`X_T` close to uniform noise, if every site is visited. ε = 0 is *hard* noise: one visit erases a site.
     """
 
     space: Space
     keep_prob: float
-    cycles: int
+    cycles: int = 1
     heat_bath: bool = False
     """Reverse a step by a fresh draw from the conditional, whatever the site holds: another valid reversal of the chain."""
+    steps: int | None = None
 
     def __post_init__(self) -> None:
-        number = isinstance(self.keep_prob, int | float | np.floating)
-        if not number or not 0 <= self.keep_prob < 1:  # a NaN fails this too
-            never = "; at 1 no site would ever be noised, so there is nothing to reverse" if self.keep_prob == 1 else ""
-            raise ValueError(f"keep_prob must be in [0, 1), got {self.keep_prob!r}{never}")
-        if int(self.cycles) != self.cycles or self.cycles < 1:
-            raise ValueError(f"cycles must be a whole number, at least 1, got {self.cycles}")
+        if checks.is_number(self.keep_prob) and self.keep_prob == 1:
+            raise ValueError(
+                f"keep_prob must be in [0, 1), got {self.keep_prob!r}; at 1 no site would ever be noised, so there is "
+                "nothing to reverse"
+            )
+        checks.share("keep_prob", self.keep_prob)
+        cycles = checks.positive_whole("cycles", self.cycles)
+        if self.steps is not None:
+            cycles = -(-checks.positive_whole("steps", self.steps) // self.space.sites)
+        object.__setattr__(self, "cycles", cycles)
 
     @property
     def num_steps(self) -> int:
-        """T, the number of steps."""
-        return int(self.cycles) * self.space.sites
-
-    @property
-    def is_hard(self) -> bool:
-        """Whether one visit erases a site, so that a visited site holds pure noise."""
-        return self.keep_prob == 0
-
-    def site(self, t: Tensor) -> Tensor:
-        """Return the site that step t noises, u = t mod q."""
-        return t % self.space.sites
-
-    def visits(self, t: Tensor) -> Tensor:
-        r"""How often each site was touched before time t: :math:`v_i(t) = \lfloor (t + q - 1 - i)/q \rfloor`, (..., sites)."""
-        return (t[..., None] + self.space.sites - 1 - self._sites(t)) // self.space.sites
-
-    def _sites(self, t: Tensor) -> Tensor:
-        return torch.arange(self.space.sites, device=t.device)
+        """Return T, the number of steps."""
+        return self.cycles * self.space.sites if self.steps is None else int(self.steps)
 
     def keep_probs(self, t: Tensor) -> Tensor:
         r"""Probability :math:`\varepsilon^{v_i(t)}` that a site at time t still holds what it held at time 0, (..., sites)."""
@@ -61,19 +52,17 @@ class RoundRobin:
         # Two powers a row, not one a site: a site was visited once more than the others where its turn has come.
         return torch.where(self._sites(t) < u, torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle))
 
-    def erased(self, t: Tensor) -> Tensor:
-        """Which sites hold pure noise at time t, and so tell nothing of the others, (..., sites) booleans."""
-        if not self.is_hard:
-            return torch.zeros((*t.shape, self.space.sites), dtype=torch.bool, device=t.device)
-        return self._sites(t) < t[..., None]
-
     def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
         r"""Draw :math:`X_t \mid X_0` in one shot: every site keeps its token with :math:`\varepsilon^{v}`, else is uniform."""
         if self.is_hard:  # nothing is left to chance but the noise
             keep = ~self.erased(t)
         else:
             keep = torch.rand(x_0.shape, generator=generator, device=x_0.device) < self.keep_probs(t)
-        return torch.where(keep, x_0, self.space.uniform(len(x_0), generator=generator))
+        return torch.where(keep, x_0, self.start(len(x_0), generator=generator))
+
+    def target(self, x_0: Tensor, x_t: Tensor, u: Tensor) -> Tensor:
+        """Return the noised tokens themselves."""
+        return x_t.gather(-1, u[:, None]).squeeze(-1)
 
     def step(self, x: Tensor, t: int, *, generator: Generator) -> Tensor:
         """Draw X_{t+1} given X_t = x: the single-step kernel, which :meth:`corrupt` composes without a loop."""
@@ -84,7 +73,7 @@ class RoundRobin:
         moved[:, u] = torch.where(keep, x[:, u], fresh)
         return moved
 
-    def log_kernel(self, token: Tensor, visits: Tensor) -> Tensor:
+    def log_noised_token(self, token: Tensor, visits: Tensor) -> Tensor:
         r"""Logarithm of :math:`k^v(a \mid b) = \varepsilon^v \delta_{ab} + (1 - \varepsilon^v)/p`, for every a, (..., states).
 
         ``token`` is b. The kernel is symmetric, so it serves both ways: as the law of what b becomes after v visits, and
@@ -102,7 +91,7 @@ class RoundRobin:
         keep = torch.pow(torch.tensor(self.keep_prob, dtype=torch.float64, device=law.device), visits)[..., None]
         return torch.log(keep * law + (1 - keep) / self.space.states)
 
-    def reverse(self, log_conditional: Tensor, x_u: Tensor) -> Tensor:
+    def reverse(self, log_conditional: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
         r"""Bayes kernel of one reverse step, in logarithms, (..., states).
 
         .. math::
@@ -118,9 +107,9 @@ class RoundRobin:
 
     def _bayes(self, log_conditional: Tensor, x_u: Tensor) -> Tensor:
         once = torch.ones((), dtype=torch.int64, device=x_u.device)
-        return torch.log_softmax(log_conditional + self.log_kernel(x_u, once).to(log_conditional.dtype), dim=-1)
+        return torch.log_softmax(log_conditional + self.log_noised_token(x_u, once).to(log_conditional.dtype), dim=-1)
 
-    def push(self, law: Tensor, conditional: Tensor) -> Tensor:
+    def push(self, law: Tensor, conditional: Tensor, t: int) -> Tensor:
         r"""Push laws of one site through the kernel of :meth:`reverse` without writing the p × p kernel down, (..., states).
 
         .. math::
@@ -134,20 +123,18 @@ class RoundRobin:
         ratio = law / (self.keep_prob * conditional + floor)
         return conditional * (self.keep_prob * ratio + floor * ratio.sum(dim=-1, keepdim=True))
 
-    def bridge(self, x_0u: Tensor, x_u: Tensor, visits: Tensor) -> Tensor:
+    def bridge(self, x_0u: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
         r"""Law of :math:`X_{t,u}` when its past :math:`x_{0,u}` and its future :math:`\tilde x_u` are known, in logarithms.
 
         .. math:: q(a \mid x_{0,u}, \tilde x_u) \propto k(\tilde x_u \mid a)\,k^{v}(a \mid x_{0,u}), \qquad v = v_u(t)
         """
-        return self._bayes(self.log_kernel(x_0u, visits), x_u)
+        return self._bayes(self.log_noised_token(x_0u, self.visits_of_site(t)), x_u)
 
     def start(self, n: int, *, generator: Generator) -> Tensor:
         """Draw n states at time T from the uniform law, where the reverse chain starts."""
-        return self.space.uniform(n, generator=generator)
+        shape = (n, self.space.sites)
+        return torch.randint(self.space.states, shape, generator=generator, device=generator.device, dtype=torch.uint8)
 
-    def start_divergence(self) -> float:
-        r"""Kullback–Leibler divergence, in nats, of :math:`X_T \mid X_0` from the uniform start: the same for every x_0."""
-        first = torch.zeros((), dtype=torch.int64)
-        log_q = self.log_kernel(first, torch.tensor(self.cycles))
-        per_site = torch.special.xlogy(log_q.exp(), log_q.exp() * self.space.states).sum()
-        return self.space.sites * float(per_site)
+    def start_law(self) -> Tensor:
+        """Return the uniform law of a site."""
+        return torch.full((self.space.states,), 1 / self.space.states, dtype=torch.float64)

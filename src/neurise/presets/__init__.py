@@ -77,9 +77,9 @@ def read(path: Path) -> Configuration:
         raise ValueError(f"{path} has the unknown entry {unknown[0]!r}; a configuration has {', '.join(sorted(known))}")
     if not isinstance(fields["params"], dict):
         raise ValueError(f"{path}: params must map names to values, got {fields['params']!r}")
-    parameters = discovery.find("neurise.models", fields["model"]).parameters()
-    if strange := sorted(fields["params"].keys() - parameters.keys()):
-        raise ValueError(f"{path}: the model {fields['model']} has no parameter {strange[0]!r}")
+    kind = discovery.find("neurise.models", fields["model"])
+    if strange := sorted(fields["params"].keys() - kind.leaves().keys()):
+        raise ValueError(f"{path}: {kind.unknown(strange[0])}")
     return Configuration(**fields, name=path.stem)
 
 

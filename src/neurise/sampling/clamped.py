@@ -13,16 +13,22 @@ its likelihood. With hard noise and clamped sites that are generated first, all 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Generator, Tensor
 
 from neurise import batching
-from neurise.conditionals import Conditionals, is_autoregressive
-from neurise.sampling.categorical import draw, uniforms
+from neurise.categorical import draw, uniforms
+from neurise.conditionals.base import Conditionals
+from neurise.labels import Labels
+from neurise.sampling.corrector import Sweeps, correct
 
+FEW_PARTICLES = 10
+"""Fewer effective particles than this, or than the rows drawn from them, deserve a warning."""
 SHARED = 8
 """Particles for each row that is asked for, where all rows are given the same."""
 SHARED_LEAST = 1024
@@ -38,6 +44,65 @@ class Clamped(NamedTuple):
     effective: Tensor  # (groups,) effective number of particles, at its lowest
     rows: int  # rows drawn from each group
     exact: bool  # all weights were equal, so that the draw is exact
+    y: Tensor | None = None  # (n,): the labels of the rows, where there are labels
+
+
+class Wish(Protocol):
+    """What ``sample`` was asked for: so many rows, with labels, and the sites that are given, (values, given)."""
+
+    @property
+    def n(self) -> int:
+        """Return how many rows are wanted."""
+
+    @property
+    def y(self) -> Tensor | None:
+        """Return their labels, if they are given."""
+
+    @property
+    def clamp(self) -> tuple[Tensor, Tensor] | None:
+        """Return the given values, and which of them hold."""
+
+    @property
+    def generator(self) -> Generator:
+        """Return the source of random numbers."""
+
+
+def draw_clamped(
+    conditionals: Conditionals, wish: Wish, *, labels: Labels | None, sweeps: Sweeps, device: torch.device
+) -> tuple[Tensor, float]:
+    """Draw rows with some sites given, (n, sites), and return how many effective samples they rest on.
+
+    Warns where they are few, and raises ValueError where the given values are impossible. Sweeps hold the given sites.
+    """
+    if any(t > 0 for t in sweeps):
+        raise NotImplementedError("with clamp=, sweeps can run at time 0 only: pass a number")
+    assert wish.clamp is not None
+    values, given = (part.to(device) for part in wish.clamp)
+    unknown = labels is not None and wish.y is None
+    drawn = sample_clamped(
+        conditionals,
+        wish.n,
+        values,
+        given,
+        wish.y,
+        draw_labels=partial(labels.draw, generator=wish.generator) if labels is not None and unknown else None,
+        generator=wish.generator,
+    )
+    effective = float(drawn.effective.sum())
+    if not bool(drawn.effective.all()):
+        raise ValueError("the model gives the clamped values probability zero: nothing can be drawn")
+    if not drawn.exact and float(drawn.effective.min()) < max(drawn.rows, FEW_PARTICLES):
+        warnings.warn(
+            f"the clamped values are unlikely along the way: {wish.n} rows rest on about {effective:.0f} "
+            "effective samples; put the clamped sites last in order=, so that they are generated first",
+            stacklevel=5,
+        )
+    if not sweeps.get(0):
+        return drawn.x, effective
+    y = None if drawn.y is None else drawn.y.to(device)
+    held = given.expand(wish.n, -1)
+    moved = correct(conditionals, drawn.x.to(device), y, sweeps=sweeps[0], held=held, generator=wish.generator)
+    return moved.cpu(), effective
 
 
 @torch.no_grad()
@@ -58,7 +123,7 @@ def sample_clamped(
     """
     same = len(values) == 1 and (y is None or bool((y == y[0]).all()))
     # With every weight equal there is nothing to resample: as many particles as rows, and an exact draw.
-    equal = is_autoregressive(conditionals) and draw_labels is None and _given_last(given)
+    equal = conditionals.is_autoregressive and draw_labels is None and _given_last(given)
     if same:
         fitting = max(1, batching.MEMORY_BUDGET // conditionals.bytes_per_row)
         rows = max(1, min(n, fitting if equal else max(SHARED_LEAST, fitting) // SHARED))
@@ -66,17 +131,19 @@ def sample_clamped(
     else:
         groups, rows, particles = n, 1, 1 if equal else OWN
     values, given = values.expand(groups, -1), given.expand(groups, -1)
-    parts, effective = [], []
+    parts, effective, kinds = [], [], list[Tensor | None]()
     for chunk in batching.batches(groups, conditionals.bytes_per_row * particles):
         size = (chunk.stop - chunk.start) * particles
         if draw_labels is not None:
             labels: Tensor | None = draw_labels(size)
         else:
             labels = None if y is None else (y[:1] if same else y[chunk]).repeat_interleave(size if same else particles)
-        x, least = _weigh(conditionals, values[chunk], given[chunk], labels, particles, rows, generator)
+        x, least, own = _weigh(conditionals, values[chunk], given[chunk], labels, particles, rows, generator)
         parts.append(x.flatten(0, 1).cpu())
         effective.append(least.cpu())
-    return Clamped(torch.cat(parts)[:n], torch.cat(effective), rows, equal)
+        kinds.append(own)
+    kept = None if kinds[0] is None else torch.cat([kind.flatten() for kind in kinds if kind is not None])[:n]
+    return Clamped(torch.cat(parts)[:n], torch.cat(effective), rows, equal, kept)
 
 
 def _given_last(given: Tensor) -> bool:
@@ -92,17 +159,19 @@ def _weigh(
     particles: int,
     keep: int,
     generator: Generator,
-) -> tuple[Tensor, Tensor]:
-    """Run G groups of weighted particles; return ``keep`` of each group and the lowest effective number of each."""
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Run G groups of weighted particles; return ``keep`` of each, the lowest effective number of each, and labels."""
     noise, groups = conditionals.noise, len(values)
     sites, device, rows = noise.space.sites, values.device, len(values) * particles
     value, holds = values.repeat_interleave(particles, 0), given.repeat_interleave(particles, 0)
 
     # Start: a given site from its own noised law q(x_T | c), at the price of uniform / q. For hard noise the price is 1.
-    log_q = noise.log_kernel(value, torch.tensor(noise.cycles, device=device))  # (rows, sites, states)
+    last = noise.visits(torch.tensor(noise.num_steps, device=device))  # (sites,)
+    log_q = noise.log_noised_token(value, last)  # (rows, sites, tokens)
     noised = draw(log_q, uniforms(rows * sites, generator=generator).reshape(rows, sites))
     x = torch.where(holds, noised, noise.start(rows, generator=generator))
-    price = -_pick(log_q, x) - torch.log(torch.tensor(float(noise.space.states), dtype=torch.float64))
+    log_start = noise.start_law().log().to(device)
+    price = _pick(log_start.expand_as(log_q), x) - _pick(log_q, x)
     log_weight = torch.where(holds, price, 0.0).sum(-1).view(groups, particles)
     effective = _effective(log_weight)
 
@@ -111,12 +180,13 @@ def _weigh(
     somewhere = given.any(0).tolist()
     for t in reversed(range(noise.num_steps)):
         u, step = t % sites, steps[t : t + 1]
-        log_step = noise.reverse(conditionals.log_conditional(step, noise.site(step), x, y), x[:, u]).double()
+        log_conditional = conditionals.log_conditional(step, noise.site(step), x, y)
+        log_step = noise.reverse(log_conditional, x[:, u], step).double()
         uniform = uniforms(rows, generator=generator)
         if not somewhere[u]:
             x[:, u] = draw(log_step, uniform)
             continue
-        bridge = noise.bridge(value[:, u], x[:, u], noise.visits(step)[:, u])
+        bridge = noise.bridge(value[:, u], x[:, u], step)
         token = draw(torch.where(holds[:, u, None], bridge, log_step), uniform)
         factor = torch.where(holds[:, u], _pick(log_step, token) - _pick(bridge, token), 0.0)
         x[:, u] = token
@@ -131,7 +201,8 @@ def _weigh(
         x, y = x[place], None if y is None else y[place]
 
     chosen = _systematic(log_weight, keep, generator=generator)
-    return x.view(groups, particles, sites).gather(1, chosen[..., None].expand(-1, -1, sites)), effective
+    kept = x.view(groups, particles, sites).gather(1, chosen[..., None].expand(-1, -1, sites))
+    return kept, effective, None if y is None else y.view(groups, particles).gather(1, chosen)
 
 
 def _pick(values: Tensor, token: Tensor) -> Tensor:

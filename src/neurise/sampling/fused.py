@@ -11,13 +11,13 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from neurise.categorical import uniforms
 from neurise.conditionals import Conditionals, NetworkConditionals
-from neurise.networks._inputs import terms
+from neurise.networks.parts.inputs import terms
 from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling import _plan
 from neurise.sampling._plan import Plan
-from neurise.sampling.categorical import uniforms
 from neurise.sampling.incremental import Walk
 from neurise.space import Space
 

@@ -1,7 +1,7 @@
-"""The incremental reverse chain as a CUDA graph: a cycle is recorded once and then replayed without Python.
+"""Walks as CUDA graphs: a cycle is recorded once and then replayed without Python.
 
-The cycle reads its rows, its uniform numbers and its contexts from buffers that stay where they are, so one recording
-serves every cycle, every number of rows up to its size, and weights that have changed since.
+The cycle reads its rows, its uniform numbers and its number from buffers that stay where they are, so one recording serves
+every cycle, every number of rows up to its size, and weights that have changed since.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import torch
 from torch import Generator, Tensor
 
 from neurise import recording
-from neurise.conditionals import Conditionals
-from neurise.sampling import _plan
-from neurise.sampling._plan import Plan
-from neurise.sampling.categorical import uniforms
-from neurise.sampling.incremental import Walk, run_cycle
+from neurise.categorical import uniforms
+from neurise.conditionals.base import Conditionals
+from neurise.sampling.incremental import forgotten, run_cycle, transposed
 
 SIZES = (256, 1024, *range(2048, 16385, 2048))
 """Rows of a recording: a batch is padded to the next of them, and a larger one is cut into the largest."""
@@ -46,59 +44,82 @@ def reverse(
 
     ``record`` turns a function into one that repeats it; without CUDA none is needed, and the function repeats itself.
     """
-    plans = _plan.make(conditionals, precision)
-    return run(conditionals, plans, x, y, generator=generator, precision=precision, record=record)
+    noise, state = conditionals.noise, transposed(x)
+    for cycle in reversed(range(noise.cycles)):
+        top = noise.top(cycle)
+        level = uniforms(top * len(x), generator=generator).view(top, len(x))
+        if not forgotten(conditionals, cycle):
+            _run(conditionals, state, y, level, cycle=cycle, precision=precision, record=record)
+    return state.T.contiguous()
 
 
 @torch.no_grad()
-def run(
+def sweep(
     conditionals: Conditionals,
-    plans: list[Plan],
     x: Tensor,
     y: Tensor | None = None,
     *,
     generator: Generator,
-    precision: str = "float32",
     record: Recorder | None = None,
 ) -> Tensor:
-    """Run all cycles of the members' plans from rows x, (n, sites); recordings are kept with the conditionals."""
-    plan = plans[0]
-    state, n = x.T.clone(memory_format=torch.contiguous_format), len(x)
-    size = next((size for size in SIZES if size >= n), SIZES[-1])
-    tape = _tape(conditionals, plans, size, y is not None, precision, record or _record)
-    pieces = [slice(start, start + size) for start in range(0, n, size)]
-    for cycle in reversed(range(plan.noise.cycles)):
-        level = uniforms(state.numel(), generator=generator).view(state.shape)
-        if cycle >= plan.cycles:
-            continue  # forgotten: see Plan
-        for rows in pieces:
-            tape.run(cycle, state[:, rows], None if y is None else y[rows], level[:, rows])
+    """Redraw every site once at time 0, as :func:`neurise.sampling.corrector.sweep` does."""
+    state = transposed(x)
+    level = uniforms(state.numel(), generator=generator).view(state.shape)
+    _run(conditionals, state, y, level, sweep=True, record=record)
     return state.T.contiguous()
 
 
+def _run(
+    conditionals: Conditionals,
+    state: Tensor,
+    y: Tensor | None,
+    level: Tensor,
+    *,
+    cycle: int = 0,
+    sweep: bool = False,
+    precision: str = "float32",
+    record: Recorder | None = None,
+) -> None:
+    """Run one cycle, or one sweep, in place on tokens (sites, n), in blocks of the sizes that are recorded."""
+    n = state.shape[1]
+    for start in range(0, n, SIZES[-1]):
+        rows = slice(start, min(n, start + SIZES[-1]))
+        size = next(size for size in SIZES if size >= rows.stop - rows.start)
+        tape = _tape(conditionals, size, len(level), y is not None, sweep, precision, record or _record)
+        tape.run(cycle, state[:, rows], None if y is None else y[rows], level[:, rows])
+
+
 class Tape:
-    """A recorded cycle and the buffers that it reads and writes."""
+    """One cycle of ``size`` rows, recorded, and the buffers that it reads and writes."""
 
-    def __init__(self, plans: list[Plan], size: int, *, labels: bool, record: Recorder) -> None:
-        device, sites = plans[0].context.device, plans[0].noise.space.sites
-        self.plans = plans
-        self.now = [(plan.context[0].clone(), plan.known[0].clone()) for plan in plans]  # of the cycle at hand
+    def __init__(
+        self,
+        conditionals: Conditionals,
+        size: int,
+        top: int,
+        *,
+        labels: bool,
+        sweep: bool,
+        precision: str,
+        record: Recorder,
+    ) -> None:
+        sites, device = conditionals.noise.space.sites, conditionals.device
+        self.noise, self.sweep = conditionals.noise, sweep
+        self.cycle = torch.zeros(1, dtype=torch.int64, device=device)
         self.x = torch.zeros(sites, size, dtype=torch.uint8, device=device)
-        self.level = torch.zeros(sites, size, dtype=torch.float64, device=device)
         self.y = torch.zeros(size, dtype=torch.int64, device=device) if labels else None
-        with torch.cuda.device_of(self.x):  # type: ignore[no-untyped-call]
-            self._repeat = record(self._cycle)
+        self.level = torch.full((top, size), 0.5, dtype=torch.float64, device=device)
 
-    def _cycle(self) -> None:
-        pairs = zip(self.plans, self.now, strict=True)
-        run_cycle([Walk(plan, *now, self.x, self.y) for plan, now in pairs], self.level)
+        def one_cycle() -> None:
+            walk = conditionals.walk(self.x, self.y, self.cycle, top=top, sweep=sweep, precision=precision)
+            run_cycle(walk, self.noise, self.x, self.level, sweep=sweep)
+
+        self._repeat = record(one_cycle)
 
     def run(self, cycle: int, x: Tensor, y: Tensor | None, level: Tensor) -> None:
         """Run one cycle in place on x, (sites, n); the rows beyond n are padding, and nobody looks at them."""
         n = x.shape[1]
-        for plan, (context, known) in zip(self.plans, self.now, strict=True):
-            context.copy_(plan.context[cycle])
-            known.copy_(plan.known[cycle])
+        self.cycle.fill_(cycle)
         self.x[:, :n] = x
         self.level[:, :n] = level
         if self.y is not None and y is not None:
@@ -111,21 +132,15 @@ _tapes: WeakKeyDictionary[Conditionals, dict[tuple[object, ...], Tape]] = WeakKe
 
 
 def _tape(
-    conditionals: Conditionals, plans: list[Plan], size: int, labels: bool, precision: str, record: Recorder
+    conditionals: Conditionals, size: int, top: int, labels: bool, sweep: bool, precision: str, record: Recorder
 ) -> Tape:
-    """Find a recording, with the numbers of the present plans in it, or make one."""
+    """Find a recording, or make one."""
     kept = _tapes.setdefault(conditionals, {})
-    first = plans[0]
-    kind = (first.grows, first.bonus, *(one.shape for one in first.tensors()), *first.constant)
-    key = (size, labels, precision, record, len(plans), *kind)
-    if key in kept:
-        for mine, theirs in zip(kept[key].plans, plans, strict=True):
-            mine.copy_(theirs)
-        return kept[key]
-    while len(kept) >= KEPT:
-        kept.pop(next(iter(kept)))
-    # A plan's tensors may belong to the network: what a recording reads must stay where it is.
-    kept[key] = Tape([plan.map(torch.clone) for plan in plans], size, labels=labels, record=record)
+    key = (size, top, labels, sweep, precision, record)
+    if key not in kept:
+        while len(kept) >= KEPT:
+            kept.pop(next(iter(kept)))
+        kept[key] = Tape(conditionals, size, top, labels=labels, sweep=sweep, precision=precision, record=record)
     return kept[key]
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from neurise.batching import batches, budget_on
-from neurise.sampling.categorical import draw, uniforms
+from neurise.categorical import draw, uniforms
 from neurise.space import Space
 
 LIMIT = 2**15

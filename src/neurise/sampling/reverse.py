@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -10,14 +9,13 @@ import torch
 from torch import Generator, Tensor
 
 from neurise.batching import batches, budget_on
-from neurise.conditionals import Conditionals
-from neurise.sampling import _plan, fused, graphs, incremental
-from neurise.sampling.categorical import draw, uniforms
+from neurise.categorical import draw, uniforms
+from neurise.conditionals.base import Conditionals
+from neurise.sampling import graphs, incremental
+from neurise.sampling.corrector import Sweeps, correct, sweep
 
 METHODS = ("fused", "graphs", "incremental", "reference")
 """Forms of the reverse loop, the fastest first. All draw the same rows from the same random numbers, up to rounding."""
-
-
 WORTHWHILE = 2**21
 """Draws from which on seconds of compiling are worth it. Below, the incremental form ends sooner."""
 
@@ -31,22 +29,33 @@ class Reverse(Protocol):
         """Run the chain from X_T = x back to X_0, (n, sites) tokens."""
 
 
-def reverse(conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, generator: Generator) -> Tensor:
-    r"""Run the chain from :math:`X_T` = x back to :math:`X_0`, (n, sites) tokens; one evaluation a step.
+def reverse(
+    conditionals: Conditionals,
+    x: Tensor,
+    y: Tensor | None = None,
+    *,
+    generator: Generator,
+    sweeps: Sweeps | None = None,
+) -> Tensor:
+    r"""Run the chain from :math:`X_T` = x back to :math:`X_0`, (n, sites) tokens; one evaluation per step.
 
     Step t = T−1 … 0 replaces site u = t mod q by a draw from the Bayes kernel
-    :math:`P(a \mid \tilde x) \propto k(\tilde x_u \mid a)\,\mu_t(a \mid x_{-u})`.
+    :math:`P(a \mid \tilde x) \propto k(\tilde x_u \mid a)\,\mu_t(a \mid x_{-u})`. ``sweeps`` says how many sweeps follow the
+    step that leads to a time above 0.
     """
-    noise, sites, n = conditionals.noise, conditionals.noise.space.sites, len(x)
+    noise, n = conditionals.noise, len(x)
     steps = torch.arange(noise.num_steps, device=x.device)
     x = x.clone()
-    for t in reversed(range(noise.num_steps)):
-        u = t % noise.space.sites
-        if t % sites == sites - 1:  # random numbers are drawn a cycle at a time, as the faster forms do
-            level = uniforms(sites * n, generator=generator).view(sites, n)
-        step = steps[t : t + 1]  # a slice, not an element: indexing with one would wait for the device
-        log_conditional = conditionals.log_conditional(step, noise.site(step), x, y)
-        x[:, u] = draw(noise.reverse(log_conditional, x[:, u]), level[sites - 1 - t % sites])
+    for cycle in reversed(range(noise.cycles)):
+        top = noise.top(cycle)
+        level = uniforms(top * n, generator=generator).view(top, n)  # a cycle at a time, as the faster forms do
+        for u in reversed(range(top)):
+            t = cycle * noise.space.sites + u
+            step = steps[t : t + 1]  # a slice, not an element: indexing with one would wait for the device
+            log_conditional = conditionals.log_conditional(step, noise.site(step), x, y)
+            x[:, u] = draw(noise.reverse(log_conditional, x[:, u], step), level[top - 1 - u])
+            for _ in range((sweeps or {}).get(t, 0) if t else 0):
+                x = sweep(conditionals.clean, x, y, t=t, generator=generator)
     return x
 
 
@@ -57,21 +66,30 @@ def sample(
     y: Tensor | None = None,
     *,
     generator: Generator,
+    sweeps: Sweeps | None = None,
+    start: Tensor | None = None,
     method: str | None = None,
     precision: str = "float32",
 ) -> Tensor:
-    """Draw n configurations, starting from uniform noise, in batches that fit the memory budget.
+    """Draw n configurations in batches that fit the memory budget, starting from noise or from ``start`` (n, sites).
 
     The form of the loop is chosen by itself unless ``method`` names one. ``precision`` is that of the hidden layers:
-    "bfloat16" is faster on a GPU, and moves probabilities by up to about 0.03.
+    "bfloat16" is faster on a GPU, and moves probabilities by up to about 0.03. ``sweeps`` are those of a corrector.
     """
-    run = choose(conditionals, method, precision, draws=n * conditionals.noise.num_steps)
+    noise, sweeps = conditionals.noise, sweeps or {}
+    if any(t > 0 for t in sweeps):
+        run: Reverse = partial(reverse, sweeps=sweeps)
+    else:
+        run = choose(conditionals, method, precision, draws=n * noise.num_steps)
     pinned = conditionals.device.type == "cuda"  # copies to it need not wait for each other
-    drawn = torch.empty(n, conditionals.noise.space.sites, dtype=torch.uint8, pin_memory=pinned)
+    drawn = torch.empty(n, noise.space.sites, dtype=torch.uint8, pin_memory=pinned)
     for rows in batches(n, conditionals.bytes_per_row, budget_on(conditionals.device)):
-        noise = conditionals.noise.start(rows.stop - rows.start, generator=generator)
+        begin = noise.start(rows.stop - rows.start, generator=generator) if start is None else start[rows]
         labels = None if y is None else y[rows]
-        drawn[rows].copy_(run(conditionals, noise, labels, generator=generator), non_blocking=pinned)
+        x = run(conditionals, begin, labels, generator=generator)
+        if sweeps.get(0):
+            x = correct(conditionals, x, labels, sweeps=sweeps[0], generator=generator)
+        drawn[rows].copy_(x, non_blocking=pinned)
     if pinned:
         torch.cuda.synchronize(conditionals.device)
     return drawn
@@ -94,22 +112,33 @@ def choose(
             f"method {method!r} cannot serve {type(conditionals).__name__} on {conditionals.device}; "
             "leave it out, and the fastest that can is taken"
         )
+    return _form(method, precision)
+
+
+def _form(method: str, precision: str) -> Reverse:
     if method == "reference":
         return reverse
-    forms: dict[str, Callable[..., Tensor]] = {
-        "fused": fused.reverse,
-        "graphs": graphs.reverse,
-        "incremental": incremental.reverse,
-    }
-    return partial(forms[method], precision=precision)
+    if method == "incremental":
+        return partial(incremental.reverse, precision=precision)
+    if method == "graphs":
+        return partial(graphs.reverse, precision=precision)
+    from neurise.sampling import fused
+
+    return partial(fused.reverse, precision=precision)
 
 
 def serves(method: str, conditionals: Conditionals, precision: str = "float32") -> bool:
     """Whether a form of the loop can run with these conditionals where they are."""
     if method == "reference":
-        return True
-    if not _plan.supports(conditionals):
+        return precision == "float32"
+    if conditionals.noise.tokens != conditionals.noise.space.states:
         return False
-    if method == "fused":
-        return fused.available(conditionals.device) and fused.fits(conditionals, precision)
-    return method == "incremental" or graphs.available(conditionals.device)
+    if method == "incremental":
+        return True
+    if not graphs.available(conditionals.device):
+        return False
+    if method == "graphs":
+        return True
+    from neurise.sampling import fused
+
+    return fused.available(conditionals.device) and fused.fits(conditionals, precision)

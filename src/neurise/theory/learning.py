@@ -15,10 +15,9 @@ from neurise.theory.bounds import Terms, step_errors, terms
 from neurise.theory.starts import empirical, empirical_starts
 
 SETTINGS: Mapping[str, Any] = {
-    **{"width": 64, "depth": 2, "steps": 600, "batch_size": 512, "learning_rate": 4e-3},
-    **{"heads": "shared", "residual": False, "loss": "screening", "members": 1, "skip": False},
+    **{"width": 64, "depth": 2, "steps": 600, "training__batch_size": 512, "training__learning_rate": 4e-3},
 }
-"""The paper's network and loss, of a size that learns a few hundred configurations in a second or two."""
+"""A size of the paper's network that learns a few hundred configurations in a second or two."""
 
 UNIFORM = "uniform"
 
@@ -51,7 +50,7 @@ def learning_curve(
         for seed in seeds:
             places = torch.from_numpy(np.random.default_rng(seed).choice(space.size, int(size), p=shares))
             rows = space.configurations()[places]
-            model = NeurISE(**chosen, alphabet=list(range(space.states)))
+            model = NeurISE.paper(**chosen, alphabet=list(range(space.states)))
             model.fit(rows.numpy(), seed=seed, device="cpu", verbose=False)
             errors = step_errors(model, law)
             generator = torch.Generator().manual_seed(seed)

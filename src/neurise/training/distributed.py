@@ -20,7 +20,8 @@ from torch import distributed as torch_distributed
 
 from neurise import devices
 
-_current: ContextVar[Team | None] = ContextVar("team", default=None)
+TEAM: ContextVar[Team | None] = ContextVar("team", default=None)
+"""The processes that this one trains with; None where it is alone."""
 
 
 class Team:
@@ -92,7 +93,7 @@ def launched() -> bool:
 
 def current() -> Team | None:
     """Return the team that this process has joined, if any."""
-    return _current.get()
+    return TEAM.get()
 
 
 def is_leader() -> bool:
@@ -121,12 +122,12 @@ def joined(device: str | torch.device | None = None) -> Iterator[Team | None]:
         torch.cuda.set_device(place)
     torch_distributed.init_process_group("cpu:gloo,cuda:nccl" if place.type == "cuda" else "gloo")
     team = Team(torch_distributed.get_rank(), torch_distributed.get_world_size(), place)
-    token = _current.set(team)
+    token = TEAM.set(team)
     try:
         yield team
         torch_distributed.barrier()  # none takes its connections down while another still uses them
     finally:
-        _current.reset(token)
+        TEAM.reset(token)
         torch_distributed.destroy_process_group()
 
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
+from neurise import memory
 from neurise.progress import Progress
-from neurise.training import distributed, memory
-from neurise.training.batches import Source
+from neurise.rows import Source
+from neurise.training import distributed
 from neurise.training.distributed import Team
 from neurise.training.interrupts import Interrupts
-from neurise.training.judging import evaluate, noised, scorer
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
 from neurise.training.step import Step, optimizer
+from neurise.training.validation import evaluate, noised, scorer
 
 CHECK_EVERY = 50
 """Steps between two looks at the loss: each look waits for the device."""
@@ -27,6 +28,10 @@ AGREE_EVERY = 10
 """Steps between two looks of several processes at the clock and at Ctrl-C: each look waits for all of them."""
 CHECKPOINT_SHARE = 0.05
 """At most this share of the time goes into writing checkpoints."""
+
+
+Watcher = Callable[[TrainingState, Mapping[str, Any]], Any]
+"""Called at every evaluation with the state of the run and the newest record; True ends the run."""
 
 
 class TrainingDiverged(RuntimeError):
@@ -45,16 +50,18 @@ def train(
     resume: bool = False,
     verbose: bool | None = None,
     history: list[dict[str, float]],
+    models: int | None = None,
+    watchers: Sequence[Watcher] = (),
 ) -> str:
     """Minimise the objective's mean loss; the network ends with the last weights that score as well as the best.
 
     The validation set is noised once, before the start: every evaluation compares the same examples. ``history`` is
-    filled as training goes, so that it is there whatever ends it. Returns why it ended: "steps", "time", "patience" or
-    "interrupted".
+    filled as training goes, so that it is there whatever ends it. ``models`` says that the network is a stack of so many
+    models with data of their own. Returns why it ended: "steps", "time", "patience", "callback" or "interrupted".
 
     Several processes that have joined a team (:mod:`neurise.training.distributed`) train one network, all the same way.
     """
-    network, team = objective.network, distributed.current()
+    network, team = objective.network, distributed.TEAM.get()
     device = rows.device
     if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
         raise ValueError(f"{checkpoint} is a file; a checkpoint is kept in a folder")
@@ -65,7 +72,7 @@ def train(
         generator,
         average={name: parameter.detach().clone() for name, parameter in network.named_parameters()},
         history=history,
-        models=getattr(network, "models", None),
+        models=models,
     )
     path = None if checkpoint is None else checkpoint / CHECKPOINT
     if path is not None and _exists(path, team):
@@ -74,9 +81,9 @@ def train(
         state.restore(path, fingerprint)
 
     fraction = settings.progress(state.step, state.seconds)
-    verbose = verbose if distributed.is_leader() else False
-    progress = Progress("training", "steps", verbose=verbose, done=state.step, fraction=fraction)
-    if verbose:
+    leads = team is None or team.is_leader
+    progress = Progress("training", "steps", verbose=verbose if leads else False, done=state.step, fraction=fraction)
+    if verbose and leads:
         parameters = sum(parameter.numel() for parameter in network.parameters())
         needed = memory.training_bytes(network, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
         progress.say(
@@ -84,8 +91,8 @@ def train(
             f"about {memory.readable(needed)} of memory on {device}"
         )
     try:
-        written = path if distributed.is_leader() else None
-        reason = _run(objective, rows, frozen, settings, state, written, fingerprint, progress, team)
+        written = path if leads else None
+        reason = _run(objective, rows, frozen, settings, state, written, fingerprint, progress, team, watchers)
     finally:
         progress.close()
         network.load_state_dict(state.usable())
@@ -107,6 +114,7 @@ def _run(
     fingerprint: Mapping[str, Any],
     progress: Progress,
     team: Team | None,
+    watchers: Sequence[Watcher],
 ) -> str:
     began, wrote, cost = time.monotonic() - state.seconds, time.monotonic(), 0.0
     good: Weights = copied(state.average)
@@ -114,8 +122,8 @@ def _run(
     step = Step(objective, rows, state, settings, team)
     score = scorer(objective, frozen, state, settings, team)
     with Interrupts() as interrupts:
-        stop = False
-        while (reason := _finished(settings, state, stop)) is None:
+        stop, called_off = False, False
+        while (reason := _finished(settings, state, stop, called_off)) is None:
             rows.advance(state.step)
             sums.append(step(settings.progress(state.step, state.seconds)))
             state.seconds, stop = _outside(time.monotonic() - began, interrupts.asked, state, team)
@@ -132,6 +140,7 @@ def _run(
             sums.clear()
             good = copied(state.average)
             evaluate(score, state, mean, settings)
+            called_off = any(_told(watchers, state))
             now = time.monotonic()
             if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
                 state.save(path, fingerprint)
@@ -145,6 +154,11 @@ def _run(
             state.save(path, fingerprint)
     progress.update(state.step, settings.progress(state.step, state.seconds), *_validation_fact(state), last=True)
     return reason
+
+
+def _told(watchers: Sequence[Watcher], state: TrainingState) -> list[bool]:
+    """Tell every watcher of the newest record, also where an earlier one has called the run off."""
+    return [bool(watch(state, state.history[-1])) for watch in watchers]
 
 
 def _check(mean: Tensor, state: TrainingState, good: Weights, settings: Settings) -> None:
@@ -186,9 +200,11 @@ def _outside(seconds: float, asked: bool, state: TrainingState, team: Team | Non
     return (state.seconds, False) if state.step % AGREE_EVERY else team.agree(seconds, asked)
 
 
-def _finished(settings: Settings, state: TrainingState, stop: bool) -> str | None:
+def _finished(settings: Settings, state: TrainingState, stop: bool, called_off: bool) -> str | None:
     if stop:
         return "interrupted"
+    if called_off:
+        return "callback"
     if settings.max_steps is not None and state.step >= settings.max_steps:
         return "steps"
     if settings.max_seconds is not None and state.seconds >= settings.max_seconds:

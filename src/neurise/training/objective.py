@@ -7,7 +7,10 @@ from typing import Any, Protocol
 
 from torch import Generator, Tensor, nn
 
-Network = Callable[..., Tensor]
+from neurise.rows import Batch
+
+Prediction = Callable[..., Tensor]
+"""What predicts: a network, or its function with other weights."""
 
 
 class Objective(Protocol):
@@ -21,15 +24,15 @@ class Objective(Protocol):
     def network(self) -> nn.Module:
         """Return the module whose parameters are learnt."""
 
-    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> Any:
-        """Noise the rows x (n, sites): a tuple of tensors, or of None, with n as first axis."""
+    def draw(self, batch: Batch, *, generator: Generator) -> Any:
+        """Noise n rows: a tuple of tensors, or of None, with n as first axis."""
 
-    def losses(self, network: Network, drawn: Any) -> Tensor:
+    def losses(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the training loss of each example, (n,). Pure: ``network`` may be any function of the network's signature."""
 
-    def scores(self, network: Network, drawn: Any) -> Tensor:
+    def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return what the validation compares, lower is better, (n,): a proper score, whatever the training loss is."""
 
     @property
     def bytes_per_example(self) -> int:
-        """Roughly how much memory one example takes on the way forward and back."""
+        """Estimate the memory of one example on the way forward and back."""

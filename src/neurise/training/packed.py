@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Generator, Tensor
 
-from neurise.training.batches import Rows, Source
+from neurise.rows import Batch, Rows, Source
 
 
 def bits_for(states: int) -> int:
@@ -54,7 +54,7 @@ class PackedRows:
     @classmethod
     def of(cls, rows: Rows, states: int) -> PackedRows:
         """Pack rows, where they are."""
-        return cls(Rows(pack(rows.x, states), rows.y, rows.weights), rows.x.shape[-1], states)
+        return cls(replace(rows, x=pack(rows.x, states)), rows.x.shape[-1], states)
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -73,13 +73,13 @@ class PackedRows:
         """Make ready for a step."""
         self.packed.advance(step)
 
-    def draw(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
+    def draw(self, n: int, *, generator: Generator) -> Batch:
         """Draw n rows with replacement, each with probability proportional to its weight."""
-        return self._unpacked(*self.packed.draw(n, generator=generator))
+        return self._unpacked(self.packed.draw(n, generator=generator))
 
-    def spread(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
+    def spread(self, n: int, *, generator: Generator) -> Batch:
         """Repeat the rows to make n of them, each as often as its weight says to within one, in random order."""
-        return self._unpacked(*self.packed.spread(n, generator=generator))
+        return self._unpacked(self.packed.spread(n, generator=generator))
 
-    def _unpacked(self, x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        return unpack(x, self.sites, self.states), y
+    def _unpacked(self, batch: Batch) -> Batch:
+        return batch._replace(x=unpack(batch.x, self.sites, self.states))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
-from neurise.training import memory
-from neurise.training.batches import Rows, Source
-from neurise.training.many import ManyRows
+from neurise import memory
+from neurise.rows import Rows, Source
 from neurise.training.packed import PackedRows, pack, packed_bytes
+from neurise.training.stacked import ManyRows
 from neurise.training.streamed import StreamedRows
 
 PACK_ABOVE = 2**24
@@ -26,8 +28,10 @@ def place(
     if fits(as_they_are, room) and (device.type == "cpu" or as_they_are <= PACK_ABOVE):
         return rows.to(device)
     bytes_in_all = len(rows) * packed_bytes(sites, states)
-    bytes_in_all += sum(part.numel() * part.element_size() for part in (rows.y, rows.weights) if part is not None)
-    packed = Rows(pack(rows.x, states), rows.y, rows.weights)
+    bytes_in_all += sum(
+        part.numel() * part.element_size() for part in (rows.y, rows.weights, rows.fold) if part is not None
+    )
+    packed = replace(rows, x=pack(rows.x, states))
     if fits(bytes_in_all, room):
         return PackedRows(packed.to(device), sites, states)
     return PackedRows(StreamedRows(packed, batch_size, seed, device), sites, states)
@@ -38,7 +42,7 @@ def place_many(parts: list[Rows], states: int, device: torch.device) -> Source:
     rows = ManyRows.of(parts)
     if device.type == "cpu" or rows.num_bytes <= PACK_ABOVE:
         return rows.to(device)
-    packed = [Rows(pack(part.x, states), part.y, part.weights) for part in parts]
+    packed = [replace(part, x=pack(part.x, states)) for part in parts]
     return PackedRows(ManyRows.of(packed).to(device), parts[0].x.shape[-1], states)
 
 

@@ -1,47 +1,90 @@
-"""How to train: everything about the loop that a user may choose."""
+"""How to train: the group of parameters that every trained model has, and the limits of one run."""
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from neurise.training.precision import PRECISIONS
+from neurise import checks
 
+PRECISIONS = ("float32", "tf32", "bfloat16")
 MOMENT = 0.1
-"""Seconds."""
+"""Seconds that a run always has, so that it makes a step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Settings of the training loop. None leaves a value to the model, which chooses it by the size of the data.
+
+    Args:
+        batch_size: rows per step.
+        learning_rate: largest step length; it rises during ``warmup`` and falls like half a cosine to 0.
+        weight_decay: of AdamW.
+        warmup: fraction of the run during which the learning rate rises.
+        clip_norm: largest norm of a gradient; infinity does not clip.
+        average_decay: memory of the moving average of the weights, which is what a model keeps.
+        patience: evaluations without improvement before training stops.
+        validation_fraction: share of the rows that is held back, unless ``fit`` is given validation rows.
+        precision: of the products on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 only.
+    """
+
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    weight_decay: float = 1e-4
+    warmup: float = 0.05
+    clip_norm: float = 1.0
+    average_decay: float = 0.995
+    patience: int = 20
+    validation_fraction: float = 0.1
+    precision: str = "tf32"
+
+    def check(self) -> None:
+        """Raise ValueError for the first value that cannot be used."""
+        for name in ("batch_size", "patience"):
+            if getattr(self, name) is not None:
+                checks.positive_whole(name, getattr(self, name))
+        if self.learning_rate is not None:
+            checks.positive("learning_rate", self.learning_rate)
+        checks.positive("clip_norm", self.clip_norm, finite=False)
+        checks.not_negative("weight_decay", self.weight_decay)
+        for name in ("warmup", "average_decay", "validation_fraction"):
+            checks.share(name, getattr(self, name))
+        checks.one_of("precision", self.precision, PRECISIONS)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the loop. Steps or seconds may be None, not both."""
+    """Settings of one run of the loop, all of them chosen. Steps or seconds may be None, not both."""
 
     batch_size: int
     learning_rate: float
     weight_decay: float
-    warmup: float  # fraction of the run during which the learning rate rises
+    warmup: float
     clip_norm: float
     average_decay: float
-    patience: int  # evaluations without improvement before stopping
+    patience: int
+    precision: str
     max_steps: int | None
     max_seconds: float | None
-    precision: str = "tf32"
 
-    def __post_init__(self) -> None:
-        if self.max_steps is None and self.max_seconds is None:
+    @classmethod
+    def of(cls, training: Training, *, max_steps: int | None, max_seconds: float | None) -> Settings:
+        """Check the group of a model whose open values have been chosen, and add the limits of the run."""
+        training.check()
+        if max_steps is None and max_seconds is None:
             raise ValueError("training needs max_steps or max_seconds")
-        object.__setattr__(self, "max_steps", checked_limits(self.max_steps, self.max_seconds)[0])
-        if self.precision not in PRECISIONS:
-            raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}, got {self.precision!r}")
-        for name in ("batch_size", "patience"):
-            object.__setattr__(self, name, positive_whole(name, getattr(self, name)))
-        self._require("learning_rate", "a positive number", lambda value: 0 < value < math.inf)
-        self._require("clip_norm", "positive", lambda value: value > 0)  # infinity means: do not clip
-        self._require("weight_decay", "a number, not negative", lambda value: 0 <= value < math.inf)
-        for name in ("warmup", "average_decay"):
-            self._require(name, "in [0, 1)", lambda value: 0 <= value < 1)
+        steps, seconds = checks.limits(max_steps, max_seconds)
+        return cls(
+            checks.positive_whole("batch_size", training.batch_size),
+            checks.positive("learning_rate", training.learning_rate),
+            training.weight_decay,
+            training.warmup,
+            training.clip_norm,
+            training.average_decay,
+            checks.positive_whole("patience", training.patience),
+            training.precision,
+            steps,
+            seconds,
+        )
 
     @property
     def evaluate_every(self) -> int:
@@ -59,27 +102,3 @@ class Settings:
         if self.max_seconds is None:
             return self
         return replace(self, max_seconds=max(self.max_seconds - seconds, min(self.max_seconds, MOMENT)))
-
-    def _require(self, name: str, what: str, test: Callable[[float], bool]) -> None:
-        value = getattr(self, name)
-        if not is_number(value) or not test(value):
-            raise ValueError(f"{name} must be {what}, got {value!r}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a real number, of Python's or numpy's; True and False are not meant as one."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def checked_limits(max_steps: Any, max_seconds: Any) -> tuple[int | None, float | None]:
-    """Insist on limits that a run can keep; None is none."""
-    if max_seconds is not None and not (is_number(max_seconds) and 0 < max_seconds < math.inf):
-        raise ValueError(f"max_seconds must be a positive number, got {max_seconds!r}")
-    return None if max_steps is None else positive_whole("max_steps", max_steps), max_seconds
-
-
-def positive_whole(name: str, value: Any) -> int:
-    """Insist on a positive whole number; 8.0 is one."""
-    if is_number(value) and math.isfinite(value) and value == int(value) and value > 0:
-        return int(value)
-    raise ValueError(f"{name} must be a positive whole number, got {value!r}")

@@ -18,7 +18,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
+from torch.func import functional_call
 
+from neurise.networks.parts.stack import Stack
 from neurise.persistence import load_tensors, write_atomically
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -55,6 +57,23 @@ class TrainingState:
         if self.models is not None:
             for name in ("best_score", "stale", "diverged"):
                 setattr(self, name, getattr(self, name).repeat(self.models))
+
+    def predict(self, *inputs: Any) -> Tensor:
+        """Predict with the network as it is: one model, or each of many with its own part of the inputs."""
+        prediction: Tensor = self.network(*inputs) if self.models is None else self._stack.each(*inputs)
+        return prediction
+
+    def predict_by_average(self, *inputs: Any) -> Tensor:
+        """Predict with the averaged weights."""
+        if self.models is None:
+            prediction: Tensor = functional_call(self.network, self.average, inputs)
+            return prediction
+        return self._stack.each(*inputs, weights=self.average)
+
+    @property
+    def _stack(self) -> Stack:
+        assert isinstance(self.network, Stack)  # for the type checker: ``models`` says so
+        return self.network
 
     def usable(self) -> Weights:
         """Return the weights to keep if training ended now: the best seen, or the average where nothing was compared."""

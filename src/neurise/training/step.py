@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from neurise.training.batches import Source
+from neurise.precision import arithmetic
+from neurise.rows import Source
 from neurise.training.captured import Captured
-from neurise.training.clip import clip_
 from neurise.training.objective import Objective
-from neurise.training.precision import arithmetic
 from neurise.training.settings import Settings
 from neurise.training.state import TrainingState
 
@@ -67,12 +67,13 @@ class Step:
 
     def _step(self) -> Tensor:
         state, settings = self.state, self.settings
-        x, y = self.rows.draw(settings.batch_size, generator=state.generator)
-        drawn = self.objective.draw(x, y, generator=state.generator)
+        batch = self.rows.draw(settings.batch_size, generator=state.generator)
+        drawn = self.objective.draw(batch, generator=state.generator)
         if self.team is not None:
             drawn = self.team.share(drawn)
-        with arithmetic(settings.precision, self.follow.device):
-            loss = self.objective.losses(state.network, drawn).mean(0)  # () for one network, (K,) for K of them
+        on_gpu = self.follow.is_cuda
+        with arithmetic(settings.precision) if on_gpu else nullcontext():
+            loss = self.objective.losses(state.predict, drawn).mean(0)  # () for one model, (K,) for K of them
             raw = torch.autograd.grad(loss.sum(), self.parameters, materialize_grads=True)
         gradients = [gradient.contiguous() for gradient in raw]  # those of stacked networks come in any layout
         loss = loss.detach()
@@ -108,3 +109,24 @@ def schedule(progress: float, warmup: float) -> float:
     if progress < warmup:
         return progress / warmup
     return 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - warmup) / (1 - warmup))))
+
+
+def clip_(gradients: Sequence[Tensor], clip_norm: float, *, stacked: bool = False) -> None:
+    r"""Multiply the gradients g of a network by :math:`\min(1, c / (\lVert g \rVert + 10^{-6}))`, in place.
+
+    The norm runs over all of its parameters together. Where networks are stacked, the first axis of every gradient counts
+    them, and each has a norm of its own: one that explodes does not slow the others down. Nothing waits for the device.
+    """
+    if not stacked:
+        norm = torch.nn.utils.get_total_norm(gradients)
+        torch._foreach_mul_(list(gradients), _factor(norm, clip_norm))
+        return
+    # One long row per network: a norm for every parameter would be many small kernels on a GPU.
+    norm = torch.cat([gradient.flatten(1) for gradient in gradients], dim=1).norm(dim=1)
+    factor = _factor(norm, clip_norm)
+    for gradient in gradients:
+        gradient.mul_(factor.reshape(-1, *[1] * (gradient.dim() - 1)))
+
+
+def _factor(norm: Tensor, clip_norm: float) -> Tensor:
+    return (clip_norm / (norm + 1e-6)).clamp(max=1.0)

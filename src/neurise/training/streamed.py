@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
 
-from neurise.training.batches import Rows
+from neurise.rows import Batch, Rows
 
 CHUNK_BYTES = 2**26
 """About so many bytes are brought over at once."""
@@ -21,8 +22,7 @@ CHUNK_STEPS = 256
 class Chunk:
     """The rows of some steps, on the device, and what tells that they have arrived."""
 
-    x: Tensor
-    y: Tensor | None
+    batch: Batch
     arrived: torch.cuda.Event | None
 
 
@@ -42,8 +42,11 @@ class StreamedRows:
         self._worker = ThreadPoolExecutor(1, "rows")
         self._next: tuple[int, Future[Chunk]] | None = None
         self._number: int | None = None  # of the chunk that is here
-        self._x = torch.zeros(self.steps * batch_size, rows.x.shape[-1], dtype=torch.uint8, device=device)
-        self._y = None if rows.y is None else torch.zeros(len(self._x), dtype=rows.y.dtype, device=device)
+        size = self.steps * batch_size
+        self._here = _each(
+            Batch(rows.x, rows.y, rows.fold),
+            lambda part: torch.zeros((size, *part.shape[1:]), dtype=part.dtype, device=device),
+        )
         self._first = torch.zeros((), dtype=torch.int64, device=device)  # of this step's rows in the chunk
         self._every = torch.arange(batch_size, device=device)
 
@@ -58,7 +61,7 @@ class StreamedRows:
     @property
     def num_bytes(self) -> int:
         """How much memory the chunks take on the device: the one in use, and the next."""
-        return 2 * self._x.numel()
+        return 2 * self._here.x.numel()
 
     def advance(self, step: int) -> None:
         """Make ready for a step; where its chunk is another, it takes the place of the last."""
@@ -71,41 +74,41 @@ class StreamedRows:
             self._next = number + 1, self._worker.submit(self._bring, number + 1)
         self._first.fill_(within * self.batch_size)
 
-    def draw(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
+    def draw(self, n: int, *, generator: Generator) -> Batch:
         """Return the rows of this step; they do not use the generator."""
         if n != self.batch_size:
             raise ValueError(f"rows are streamed in batches of {self.batch_size}, not {n}")
         index = self._first + self._every
-        return self._x[index], None if self._y is None else self._y[index]
+        return _each(self._here, lambda part: part[index])
 
-    def spread(self, n: int, *, generator: Generator) -> tuple[Tensor, Tensor | None]:
+    def spread(self, n: int, *, generator: Generator) -> Batch:
         """Repeat the rows to make n of them, as rows on the device do."""
         order = torch.randperm(n, generator=generator, device=self.place).cpu()
-        x, y = self.rows.at((order.double() + 0.5) / n)
-        return x.to(self.place), None if y is None else y.to(self.place)
+        return _each(self.rows.at((order.double() + 0.5) / n), lambda part: part.to(self.place))
 
     def _take(self, chunk: Chunk) -> None:
         if chunk.arrived is not None:
             torch.cuda.current_stream(self.place).wait_event(chunk.arrived)
-        self._x.copy_(chunk.x)
-        if self._y is not None and chunk.y is not None:
-            self._y.copy_(chunk.y)
-        if chunk.arrived is not None:  # its memory may be used again only after these copies
-            for part in (chunk.x, chunk.y):
-                if part is not None:
-                    part.record_stream(torch.cuda.current_stream(self.place))
+        for mine, theirs in zip(self._here, chunk.batch, strict=True):
+            if mine is not None and theirs is not None:
+                mine.copy_(theirs)
+                if chunk.arrived is not None:  # its memory may be used again only after this copy
+                    theirs.record_stream(torch.cuda.current_stream(self.place))
 
     def _bring(self, number: int) -> Chunk:
         source = torch.Generator().manual_seed(_seed_of(self.seed, number))
-        x, y = self.rows.draw(self.steps * self.batch_size, generator=source)
+        batch = self.rows.draw(self.steps * self.batch_size, generator=source)
         if self._copies is None:
-            return Chunk(x, y, None)
+            return Chunk(batch, None)
         with torch.cuda.stream(self._copies):
-            there = [None if part is None else part.pin_memory().to(self.place, non_blocking=True) for part in (x, y)]
+            there = _each(batch, lambda part: part.pin_memory().to(self.place, non_blocking=True))
             arrived = self._copies.record_event()
         arrived.synchronize()  # in this thread: the pinned memory must outlive the copy
-        assert there[0] is not None
-        return Chunk(there[0], there[1], arrived)
+        return Chunk(there, arrived)
+
+
+def _each(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
+    return Batch(*(None if part is None else change(part) for part in batch))  # type: ignore[arg-type]
 
 
 def _seed_of(seed: int, number: int) -> int:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from neurise import discovery
+from neurise.checks import positive_whole
 from neurise.presets import Configuration
 from neurise.progress import Progress
-from neurise.training.settings import positive_whole
 from neurise.tuning.study import open_study, without_password
 from neurise.tuning.task import Task
 from neurise.tuning.trial import INTERRUPTED, distribution, run_trial

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from neurise import devices, discovery
+from neurise import checks, devices, discovery
 from neurise.dataset import Dataset
-from neurise.models._estimator import plain
-from neurise.models._schema import learn_schema
-from neurise.models._search import SearchSpace
-from neurise.models._trained import TrainedModel
-from neurise.training.batches import digest, split
-from neurise.training.settings import checked_limits
+from neurise.modeling.estimator import plain
+from neurise.modeling.search_space import SearchSpace
+from neurise.modeling.trained import TrainedModel
+from neurise.rows import digest, split
+from neurise.schema import learn_schema
 
 HELD_BACK = 0.1
 """The share of the rows that scores trials, where the data comes without validation rows."""
@@ -108,17 +107,17 @@ def make_task(
         raise ValueError(f"the model {model} is counted, not trained: it has nothing to search for")
     if data.train is None:
         raise ValueError(f"{data.name} has no rows to learn from")
-    limits = checked_limits(max_steps, max_seconds)
-    kind(**fixed).settings(*limits)  # a wrong parameter is found now
+    limits = checks.limits(max_steps, max_seconds)
+    kind().set_params(**fixed).settings(*limits)  # a wrong parameter is found now
     devices.resolve(device)
     space = {name: domain for name, domain in kind.search_space.items() if name not in fixed}
     if not space:
         raise ValueError(f"every parameter of the search space of {model} is fixed: nothing is left to search for")
     fixed.setdefault("alphabet", plain(data.symbols))  # the part that is learnt from may lack a symbol
     if limits == (None, None):
-        limits = (kind(**fixed).steps, None)
+        limits = (kind().set_params(**fixed).chosen_steps(), None)
     train, held, identity = _split(data, fixed, seed)
-    return Task(model, fixed, space, train, held, identity, *limits, devices.checked_seed(seed), device)
+    return Task(model, fixed, space, train, held, identity, *limits, checks.seed(seed), device)
 
 
 def _split(data: Dataset, fixed: Mapping[str, Any], seed: int) -> tuple[Part, Part, str]:

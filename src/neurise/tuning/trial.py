@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from neurise.models._search import Choice, Domain, Integer, LogUniform
-from neurise.models._trained import TrainedModel
-from neurise.models.base import Run
-from neurise.training.batches import Rows
+from neurise.modeling.model import Model
+from neurise.modeling.search_space import Choice, Domain, Integer, LogUniform
 from neurise.training.loop import TrainingDiverged
 from neurise.tuning.task import Task
 
@@ -32,9 +30,9 @@ def run_trial(task: Task, trial: optuna.Trial) -> float:
     chosen = {name: _suggest(trial, name, domain) for name, domain in task.space.items()}
     looked = 0
 
-    def look(model: TrainedModel, record: dict[str, float]) -> None:
+    def look(step: int, seconds: float, losses: Mapping[str, float], fitted: Model) -> None:
         nonlocal looked
-        over = model.settings(task.max_steps, task.max_seconds).progress(int(record["step"]), record["seconds"])
+        over = model.settings(task.max_steps, task.max_seconds).progress(step, seconds)
         rung = int(over * RUNGS)
         if rung <= looked or rung == RUNGS:
             return
@@ -43,7 +41,7 @@ def run_trial(task: Task, trial: optuna.Trial) -> float:
         if trial.should_prune():
             raise TrialPruned(f"behind the others at {rung}/{RUNGS} of the budget")
 
-    model = _watched(task.kind, look)(**task.fixed, **chosen)
+    model = task.kind().set_params(**task.fixed, **chosen)
     try:
         model.fit(
             task.train.x,
@@ -55,6 +53,7 @@ def run_trial(task: Task, trial: optuna.Trial) -> float:
             max_steps=task.max_steps,
             max_seconds=task.max_seconds,
             verbose=False,
+            callback=look,
         )
     except TrainingDiverged as error:
         raise TrialPruned(str(error)) from None
@@ -85,27 +84,3 @@ def _suggest(trial: optuna.Trial, name: str, domain: Domain) -> Any:
     if isinstance(domain, Integer):
         return trial.suggest_int(name, domain.low, domain.high)
     return trial.suggest_float(name, domain.low, domain.high, log=isinstance(domain, LogUniform))
-
-
-class _Watched(list[dict[str, float]]):
-    """A history that tells of each record as the training loop adds it."""
-
-    def __init__(self, told: Callable[[dict[str, float]], None]) -> None:
-        super().__init__()
-        self.told = told
-
-    def append(self, record: dict[str, float]) -> None:
-        super().append(record)
-        self.told(record)
-
-
-def _watched(kind: type[TrainedModel], look: Callable[[Any, dict[str, float]], None]) -> type[TrainedModel]:
-    """Derive a model that is looked at after each evaluation of its training."""
-
-    class Watched(kind):  # type: ignore[misc, valid-type]
-        def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
-            self.history_ = _Watched(lambda record: look(self, record))
-            super()._learn(rows, held, run)
-
-    Watched.__name__ = kind.__name__
-    return Watched

@@ -1,0 +1,126 @@
+"""Several conditionals that answer together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from neurise import conditionals, losses
+from neurise.conditionals.base import Conditionals, Frame
+from neurise.networks.parts.plan import Plan, View
+from neurise.walks import Walk
+
+SHARES = 21
+"""Weights from 0 to 1 that are tried."""
+TIE = 1e-12
+"""Nats. Scores that differ by less are equal: other machines round differently."""
+
+
+class Committee(Conditionals):
+    r"""Weighted geometric mean of several conditionals, :math:`\log \mu = \sum_k w_k \log \mu_k - \log Z` for each site.
+
+    What each member has learnt by heart averages out. Members may be of any kind.
+    """
+
+    def __init__(self, members: Sequence[Conditionals], weights: Sequence[float]) -> None:
+        super().__init__()
+        self.noise, self.members = members[0].noise, nn.ModuleList(members)
+        self.weights = [float(weight) for weight in weights]
+
+    def __iter__(self) -> Iterator[Conditionals]:
+        return iter(self.members)  # type: ignore[arg-type]
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Members are asked one after another."""
+        return max(member.bytes_per_row for member in self)
+
+    @property
+    def clean(self) -> Conditionals:
+        """Ask the clean conditionals of every member."""
+        members = [member.clean for member in self]
+        return self if members == list(self) else Committee(members, self.weights)
+
+    def hidden(self, t: Tensor) -> Tensor:
+        """Hide what every member hides."""
+        return reduce(torch.logical_and, (member.hidden(t) for member in self))
+
+    def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Average the logarithms, and normalise, (..., states)."""
+        answers = zip(self.weights, (member.log_conditional(t, u, x, y) for member in self), strict=True)
+        return torch.log_softmax(sum(weight * answer for weight, answer in answers), dim=-1)  # type: ignore[arg-type]
+
+    def plan(self, view: View) -> Plan | None:
+        """Add the members' plans: a softmax does not see the constants that each of them lacks."""
+        plans = [plan for plan in (member.plan(view) for member in self) if plan is not None]
+        if len(plans) < len(self.members):
+            return None
+        return reduce(Plan.plus, (plan.times(weight) for weight, plan in zip(self.weights, plans, strict=True)))
+
+    def _walk_without_plan(
+        self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
+    ) -> Walk:
+        walks = [member.walk(x, y, cycle, top=top, sweep=sweep, precision=precision) for member in self]
+        return Together(self.weights, walks)
+
+    def description(self) -> dict[str, Any]:
+        """Describe every member and its weight."""
+        return {
+            "answers": "committee",
+            "weights": self.weights,
+            "members": [member.description() for member in self],
+        }
+
+    @classmethod
+    def build(cls, description: dict[str, Any], frame: Frame) -> Committee:
+        """Make the members again."""
+        return cls([conditionals.build(member, frame) for member in description["members"]], description["weights"])
+
+
+class Together(Walk):
+    """A walk per member, whose logits are added with the members' weights."""
+
+    def __init__(self, weights: Sequence[float], walks: Sequence[Walk]) -> None:
+        self.weights, self.walks = weights, walks
+
+    def logits(self, u: int) -> Tensor:
+        """Add up."""
+        return sum(w * walk.logits(u) for w, walk in zip(self.weights, self.walks, strict=True))  # type: ignore[return-value]
+
+    def put(self, u: int, token: Tensor) -> None:
+        """Let every member follow."""
+        for walk in self.walks:
+            walk.put(u, token)
+
+
+@torch.no_grad()
+def find_shares(answers: Sequence[Tensor], observed: Tensor, parameters: Sequence[int]) -> list[float]:
+    r"""Find how much of a committee's answer should come from each kind of member; the shares sum to 1.
+
+    ``answers`` holds the log-conditionals of each kind, (n, states), for examples that it has not learnt from, and
+    ``observed`` (n,) the tokens. Kinds are added one after another, each with the share w of a grid that says most,
+
+    .. math:: \log \mu = w \log \mu_{\mathrm{new}} + (1 - w) \log \mu_{\mathrm{so\ far}} - \log Z .
+
+    Shares that cannot be told from the best, within the standard error of the difference or :data:`TIE`, are as good; of
+    these the one nearest to an equal share is taken, and of two equally near the one that gives more to the kind with
+    fewer ``parameters``.
+    """
+    so_far, shares, size = answers[0].double(), [1.0], parameters[0]
+    for number, (answer, own) in enumerate(zip(answers[1:], parameters[1:], strict=True), 2):
+        grid = torch.linspace(0, 1, SHARES, dtype=torch.float64, device=so_far.device)
+        new = answer.double()
+        mixed = torch.lerp(so_far, new, grid[:, None, None])
+        scores = losses.cross_entropy(mixed, observed.expand(SHARES, -1))  # (shares, n)
+        worse = scores - scores[scores.mean(1).argmin()]
+        as_good = worse.mean(1) <= worse.std(1) / worse.shape[1] ** 0.5 + TIE
+        equal, fewer = 1 / number, own < size
+        kept = grid[as_good].tolist()
+        best = min(kept, key=lambda share: (round(abs(share - equal), 9), -share if fewer else share))
+        shares = [share * (1 - best) for share in shares] + [best]
+        so_far, size = torch.log_softmax(torch.lerp(so_far, new, best), dim=-1), size + own
+    return shares

@@ -1,0 +1,128 @@
+"""The exact answer at sites that never vary, around conditionals that were learnt for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neurise import checks, conditionals
+from neurise.conditionals.base import Certain, Conditionals, Frame
+from neurise.networks.parts.plan import Plan, View
+from neurise.walks import Walk, relative
+
+
+class KnownSites(Conditionals):
+    r"""A site that holds one symbol c in all of the data needs no network: its noised law is given, whatever the others are,
+
+    .. math::
+        \mu_t(a) = \varepsilon^{v}\,\beta_a + \frac{1-\varepsilon^{v}}{p}, \qquad
+        \beta_a = \begin{cases} 1 - (p-1)\,\omega & a = c \\ \omega & a \ne c, \end{cases}
+
+    where ω = ``unseen`` is the probability of each symbol that the site never held. At ω = 0 they are impossible, and a row
+    that holds one has the likelihood zero.
+    """
+
+    constant: Tensor
+
+    def __init__(self, inner: Conditionals, constant: Tensor, *, unseen: float) -> None:
+        super().__init__()
+        self.inner, self.noise, self.unseen = inner, inner.noise, unseen
+        self.register_buffer("constant", constant, persistent=False)
+
+    @property
+    def bytes_per_row(self) -> int:
+        """As much as the learnt conditionals take."""
+        return self.inner.bytes_per_row
+
+    @property
+    def clean(self) -> Conditionals:
+        """Keep the known sites around what a corrector asks."""
+        inner = self.inner.clean
+        return self if inner is self.inner else KnownSites(inner, self.constant, unseen=self.unseen)
+
+    def hidden(self, t: Tensor) -> Tensor:
+        """Hide what the learnt conditionals hide."""
+        return self.inner.hidden(t)
+
+    def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return the learnt answer, and the known one at constant sites, (..., states)."""
+        learnt = self.inner.log_conditional(t, u, x, y)
+        known = self.log_known(u, self.noise.visits(t).gather(-1, u[..., None]).squeeze(-1)).to(learnt.dtype)
+        return torch.where((self.constant[u] >= 0)[..., None], known, learnt)
+
+    def log_known(self, u: Tensor, visits: Tensor) -> Tensor:
+        """Return the log-law of constant sites u after visits, (..., states) float64; of other sites it means nothing."""
+        states = self.noise.space.states
+        held = self.constant[u][..., None] == torch.arange(states, device=u.device)
+        clean = torch.full_like(held, self.unseen, dtype=torch.float64)
+        return self.noise.log_noised(clean.masked_fill(held, 1 - (states - 1) * self.unseen), visits)
+
+    def plan(self, view: View) -> Plan | None:
+        """Plan the learnt part."""
+        return self.inner.plan(view)
+
+    def certain(self, view: View) -> Certain:
+        """Write the known answers down for every cycle."""
+        sites = torch.arange(self.noise.space.sites, device=self.constant.device)
+        cycles = torch.arange(view.cycles, device=sites.device)[:, None]
+        known = self.log_known(sites.expand(view.cycles, -1), cycles.expand(-1, len(sites)))
+        return Certain(self._is_known, relative(known))
+
+    def walk(
+        self,
+        x: Tensor,
+        y: Tensor | None,
+        cycle: Tensor,
+        *,
+        top: int | None = None,
+        sweep: bool = False,
+        precision: str = "float32",
+    ) -> Walk:
+        """Walk with the learnt conditionals, and answer for constant sites."""
+        inner = self.inner.walk(x, y, cycle, top=top, sweep=sweep, precision=precision)
+        sites = torch.arange(len(x), device=x.device)
+        visits = (0 * cycle if sweep else cycle).expand(len(x))
+        return KnownWalk(inner, self._is_known, relative(self.log_known(sites, visits)), x.shape[1])
+
+    @cached_property
+    def _is_known(self) -> tuple[bool, ...]:
+        """Which sites are known. Found once: to find it is to wait for the device, which a recording must not."""
+        return tuple((self.constant >= 0).tolist())
+
+    def description(self) -> dict[str, Any]:
+        """Describe the learnt part; the sites are part of the schema."""
+        return {"answers": "known_sites", "unseen": self.unseen, "inner": self.inner.description()}
+
+    @classmethod
+    def build(cls, description: dict[str, Any], frame: Frame) -> KnownSites:
+        """Make the learnt part again."""
+        return cls(conditionals.build(description["inner"], frame), frame.constant, unseen=description["unseen"])
+
+
+class KnownWalk(Walk):
+    """A walk that answers for constant sites itself."""
+
+    def __init__(self, inner: Walk, known: Sequence[bool], answers: Tensor, rows: int) -> None:
+        self.inner, self.known, self.answers, self.rows = inner, known, answers, rows
+
+    def logits(self, u: int) -> Tensor:
+        """Return the known answer where there is one."""
+        return self.answers[u].expand(self.rows, -1) if self.known[u] else self.inner.logits(u)
+
+    def put(self, u: int, token: Tensor) -> None:
+        """Let the learnt conditionals follow."""
+        self.inner.put(u, token)
+
+
+def checked_unseen(unseen: Any, states: int) -> float:
+    """Return a probability that all symbols but one can have."""
+    if not checks.is_number(unseen) or not 0 <= unseen < 1 / states:  # a NaN fails this too
+        raise ValueError(
+            f"unseen must be in [0, 1/{states}), got {unseen!r}: it is the probability of each symbol that a constant "
+            f"site never held, and {states} states share what there is; 1e-6 is small, 0 makes them impossible"
+        )
+    return float(unseen)

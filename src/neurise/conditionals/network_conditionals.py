@@ -1,0 +1,70 @@
+"""Conditionals that one network gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neurise import networks
+from neurise.conditionals.base import Conditionals, Frame
+from neurise.networks.base import SiteNetwork
+from neurise.networks.parts.plan import Plan, View
+
+
+class NetworkConditionals(Conditionals):
+    r"""Conditionals learnt by a network, :math:`\mathrm{softmax}\,f(t, u, x_{-u}, y)`.
+
+    Sites that never vary tell nothing of the others: they are ``ignored``, that is, hidden from the network. So a token
+    that such a site never held cannot disturb the answers.
+    """
+
+    ignored: Tensor
+
+    def __init__(self, network: SiteNetwork, frame: Frame, *, hide_noised: bool, ignore_constant: bool = True) -> None:
+        super().__init__()
+        self.network, self.noise, self.hide_noised, self.ignore_constant = (
+            network,
+            frame.noise,
+            hide_noised,
+            ignore_constant,
+        )
+        ignored = ~frame.varies if ignore_constant else torch.zeros_like(frame.varies)
+        self.register_buffer("ignored", ignored, persistent=False)
+
+    @property
+    def bytes_per_row(self) -> int:
+        """What the network says."""
+        return self.network.bytes_per_row
+
+    def hidden(self, t: Tensor) -> Tensor:
+        """Hide constant sites, and sites that hold pure noise unless the paper's form is asked for (equal in law)."""
+        erased = self.noise.erased(t)
+        return (erased if self.hide_noised else torch.zeros_like(erased)) | self.ignored
+
+    def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return the log-softmax of the network, (..., states)."""
+        return torch.log_softmax(self.network(t, u, x, self.hidden(t), y), dim=-1)
+
+    def plan(self, view: View) -> Plan | None:
+        """Return the network's own plan."""
+        return self.network.plan(view)
+
+    def description(self) -> dict[str, Any]:
+        """Describe the network and what it sees."""
+        own = {} if self.ignore_constant else {"ignore_constant": False}
+        network = self.network.description()
+        return {"answers": "network_conditionals", "network": network, "hide_noised": self.hide_noised, **own}
+
+    @classmethod
+    def build(cls, description: dict[str, Any], frame: Frame) -> NetworkConditionals:
+        """Make the network again."""
+        noise = frame.noise
+        network = networks.build(description["network"], noise.space, noise.num_steps, frame.classes)
+        return cls(
+            network,
+            frame,
+            hide_noised=description["hide_noised"],
+            ignore_constant=description.get("ignore_constant", True),
+        )

@@ -1,0 +1,249 @@
+r"""Sparse multinomial regressions of every site on the others, all at once.
+
+The logits of site u are linear in the features of the sites that it sees,
+
+.. math:: f_u(x) = b_u + \sum_{i\ \mathrm{seen}} A_{u,i}\, \phi(x_i),
+
+and the mean of the negative log-likelihood plus :math:`\lambda \sum_{u,i} \lVert A_{u,i} \rVert` is minimised over all sites
+in one matrix product an iteration (FISTA with restarts). The penalty removes whole blocks. The problem is convex, so what is
+found is found for certain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from neurise.precision import arithmetic
+from neurise.rows import Rows, are_counts
+
+RIDGE = 1e-6
+"""A small curvature for directions in which the likelihood has none: two sites that always agree."""
+ITERATIONS = 200
+FIRST_BEND, LESS_BEND = 0.1, 0.95
+"""The curvature that a site's first step reckons with, as a share of the most there can be, and how it falls with every step."""
+TINY = 1e-30
+SHORT = ~0x1FFF
+"""The bits of a float32 that a product keeps which rounds to eleven of them: all but the last thirteen."""
+LOOK_EVERY = 20
+TOLERANCE = 3e-4
+"""The fit of a site ends when an iteration that is looked at moves none of its terms by more; each look waits for the device."""
+FEWER = 0.8
+"""The sites that are not done yet are set apart when they are so few of those at work: to copy them takes time as well."""
+MOST_NUMBERS = 2**28
+"""Rows beyond so many numbers are left out: these many tell enough about pairs."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows as the regressions see them. Two states are one number, x − ½, and one outcome, the log-odds of token 1."""
+
+    features: Tensor  # (n, sites · O), centred over the alphabet
+    target: Tensor  # (n, sites, O)
+    weight: Tensor  # (n,), sums to 1
+    count: Tensor  # (n,): how many observations each row stands for
+    place: Tensor  # (n,): which of the rows they are, on the CPU
+
+    @property
+    def outcomes(self) -> int:
+        """O: how many logits a site has, which is also how many features."""
+        return self.target.shape[-1]
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Weights as blocks: sites that are fitted, outcomes, sites that are looked at, features."""
+        return self.target.shape[1], self.outcomes, self.features.shape[1] // self.outcomes, self.outcomes
+
+    def part(self, share: Tensor) -> Sample:
+        """Keep a share of every row, (n,) of 0 … 1, and nothing of those whose share is 0."""
+        chosen = torch.nonzero(share).flatten()
+        weight, count = ((share * whole)[chosen] for whole in (self.weight, self.count))
+        place = self.place[chosen.cpu()]
+        return Sample(self.features[chosen], self.target[chosen], weight / weight.sum(), count, place)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Weights (fitted sites · O, sites · O) and biases (fitted sites · O)."""
+
+    weight: Tensor
+    bias: Tensor
+
+    def logits(self, sample: Sample) -> Tensor:
+        """What the sites that are fitted have for each row, (n, sites, O)."""
+        return (_times(sample.features, self.weight.T, sample) + self.bias).view(sample.target.shape)
+
+    def score(self, sample: Sample) -> float:
+        """Mean negative log-likelihood of a row, over all sites."""
+        logits = self.logits(sample)
+        if sample.outcomes == 1:
+            values = functional.softplus(logits) - logits * sample.target
+        else:
+            values = torch.logsumexp(logits, dim=-1, keepdim=True) - (logits * sample.target).sum(-1, keepdim=True)
+        return float(sample.weight.double() @ values.sum((1, 2)).double())
+
+
+def sample_of(rows: Rows, states: int, device: torch.device) -> Sample:
+    """Write rows of tokens as features and targets, on a device."""
+    most = max(1, MOST_NUMBERS // (rows.x.shape[1] * states))
+    # Evenly over all; float32 would not tell rows beyond 2^24 apart.
+    place = torch.linspace(0, len(rows) - 1, min(len(rows), most), dtype=torch.float64).round().long()
+    x = rows.x.cpu()[place].to(device)
+    weight = torch.ones(len(x), dtype=torch.float64) if rows.weights is None else rows.weights.cpu()[place].double()
+    count = (weight if are_counts(weight) else torch.ones_like(weight)).float().to(device)
+    weight = (weight / weight.sum()).float().to(device)
+    if states == 2:
+        return Sample(x.float() - 0.5, x.float()[..., None], weight, count, place)
+    target = functional.one_hot(x.long(), states).float()
+    return Sample((target - 1 / states).flatten(1), target, weight, count, place)
+
+
+def marginals(sample: Sample) -> Fit:
+    """Begin with the marginals alone."""
+    rate = (sample.weight[:, None, None] * sample.target).sum(0).clamp(1e-4, 1 - 1e-4)
+    bias = torch.logit(rate) if sample.outcomes == 1 else rate.log() - rate.log().mean(-1, keepdim=True)
+    sites, outcomes, seen, inner = sample.shape
+    return Fit(bias.new_zeros(sites * outcomes, seen * inner), bias.flatten())
+
+
+def most_bend(sample: Sample) -> float:
+    """The most curvature that the loss of any site can have."""
+    return (0.25 if sample.outcomes == 1 else 0.5) * _largest(sample) + RIDGE
+
+
+def _largest(sample: Sample, rounds: int = 30) -> float:
+    """Largest eigenvalue of the second moments of the features and the constant 1, by the power method, and a tenth more."""
+    # Of a start that is the same for all sites, a symmetric law could hide the largest for ever.
+    vector = torch.randn(sample.features.shape[1], generator=torch.Generator().manual_seed(0)).to(sample.features)
+    constant, size = torch.ones((), device=vector.device, dtype=vector.dtype), 1.0
+    for _ in range(rounds):
+        seen = sample.weight * (sample.features @ vector + constant)
+        vector, constant = sample.features.T @ seen, seen.sum()
+        norm = torch.sqrt(vector.pow(2).sum() + constant**2)
+        size, vector, constant = float(norm), vector / norm, constant / norm
+    return 1.1 * size
+
+
+def descend(sample: Sample, start: Fit, mask: Tensor, *, penalty: float, most: float) -> Fit:
+    """Minimise by accelerated proximal gradient steps, until no term moves any more, at most ``ITERATIONS`` of them.
+
+    ``mask`` is 1 where a weight may be and 0 elsewhere, and ``most`` is a bound on the curvature, :func:`most_bend`.
+    The regressions of the sites are problems of their own: those that have come to an end are left out of the products.
+    """
+    found = Fit(start.weight.clone(), start.bias.clone())
+    places = torch.arange(sample.shape[0], device=mask.device)  # of the sites at work
+    work = Descent(sample, start, mask, penalty, most)
+    for iteration in range(1, ITERATIONS + 1):
+        moved = work.step()
+        if iteration % LOOK_EVERY and iteration < ITERATIONS:
+            continue
+        lines = _lines(places, sample.outcomes)
+        found.weight[lines], found.bias[lines] = work.here.weight, work.here.bias
+        busy = torch.nonzero(moved >= TOLERANCE).flatten()
+        if not len(busy):
+            break
+        if len(busy) < FEWER * len(places):
+            places = places[busy]
+            work.keep(busy)
+    return found
+
+
+class Descent:
+    """Regressions on their way, each with a momentum, which is lost when it leads uphill, and a step length of its own.
+
+    A step length, 1 / ``bend``, grows until a step meets more curvature than it reckoned with, which undoes the step. (The bound
+    that holds everywhere, ``most``, is far too careful where a site is almost certain: p (1 − p) is small there.)
+    """
+
+    def __init__(self, sample: Sample, start: Fit, mask: Tensor, penalty: float, most: float) -> None:
+        self.sample, self.mask, self.penalty, self.most = sample, mask, penalty, most
+        self.bend = torch.full((sample.shape[0],), most * FIRST_BEND, device=mask.device)  # (sites,)
+        self.momentum = torch.ones_like(self.bend)
+        self.here = self.ahead = Fit(start.weight * mask, start.bias)
+        self.here_logits = self.logits = self.here.logits(sample)
+
+    def step(self) -> Tensor:
+        """Make a step, and return how far the terms of each site moved at most, (sites,); infinity where it is undone."""
+        sample, ahead, here, bend = self.sample, self.ahead, self.here, self.bend
+        law = torch.sigmoid(self.logits) if sample.outcomes == 1 else torch.softmax(self.logits, dim=-1)
+        error = (sample.weight[:, None, None] * (law - sample.target)).flatten(1)  # (n, sites · O)
+        slope = (_times(sample.features.T, error, sample).T + RIDGE * ahead.weight) * self.mask
+        length = self._each(1 / bend)
+        weight = _shrunk(ahead.weight - length[:, None] * slope, sample.shape, self.penalty / bend)
+        there = Fit(weight, ahead.bias - length * error.sum(0))
+        logits = there.logits(sample)
+
+        made, bias_made = there.weight - ahead.weight, there.bias - ahead.bias
+        squared = self._sums(made**2)
+        met = 2 * sample.weight @ _bregman(law, logits - self.logits) + RIDGE * squared
+        sure = (met <= bend * (squared + self._sums(bias_made**2))) | (bend >= self.most)
+
+        moved, bias_moved = there.weight - here.weight, there.bias - here.bias
+        uphill = self._sums(-made * moved) > 0
+        grown = torch.where(uphill, 1.0, (1 + torch.sqrt(1 + 4 * self.momentum**2)) / 2)
+        share = torch.where(uphill, 0.0, (self.momentum - 1) / grown)
+        wide, line = self._each(share), self._each(sure)
+        further = Fit(there.weight + wide[:, None] * moved, there.bias + wide * bias_moved)
+        self.ahead, self.here = _where(line, further, ahead), _where(line, there, here)
+        far = logits + share[:, None] * (logits - self.here_logits)
+        self.logits = torch.where(sure[:, None], far, self.logits)
+        self.here_logits = torch.where(sure[:, None], logits, self.here_logits)
+        self.momentum = torch.where(sure, grown, self.momentum)
+        self.bend = torch.where(sure, bend * LESS_BEND, bend * 2).clamp(max=self.most)
+        return torch.where(sure, moved.view(len(bend), -1).abs().amax(1), torch.inf)
+
+    def keep(self, places: Tensor) -> None:
+        """Go on with some of the sites alone."""
+        lines = _lines(places, self.sample.outcomes)
+        self.sample, self.mask = replace(self.sample, target=self.sample.target[:, places]), self.mask[lines]
+        self.bend, self.momentum = self.bend[places], self.momentum[places]
+        self.here, self.ahead = (Fit(fit.weight[lines], fit.bias[lines]) for fit in (self.here, self.ahead))
+        self.logits, self.here_logits = self.logits[:, places], self.here_logits[:, places]
+
+    def _sums(self, values: Tensor) -> Tensor:
+        """Sum over all that belongs to a site, (sites,)."""
+        return values.reshape(len(self.bend), -1).sum(1)
+
+    def _each(self, of_sites: Tensor) -> Tensor:
+        """Repeat what a site has for each of its outcomes, (sites · O)."""
+        return of_sites.repeat_interleave(self.sample.outcomes)
+
+
+def _lines(places: Tensor, outcomes: int) -> Tensor:
+    """Where the outcomes of some sites stand among those of all."""
+    return (places[:, None] * outcomes + torch.arange(outcomes, device=places.device)).flatten()
+
+
+def _times(features: Tensor, factor: Tensor, sample: Sample) -> Tensor:
+    """Multiply features by other numbers, on a GPU in two parts where the features are ±½."""
+    return _in_two(features, factor) if features.is_cuda and sample.outcomes == 1 else features @ factor
+
+
+def _in_two(features: Tensor, factor: Tensor) -> Tensor:
+    """Multiply features that have one bit, ±½, by numbers that are cut into two parts of which nothing much is lost.
+
+    A GPU is several times faster where it may round factors to eleven bits.
+    """
+    high = (factor.contiguous().view(torch.int32) & SHORT).view(torch.float32)
+    with arithmetic("tf32"):
+        return features @ high + features @ (factor - high)
+
+
+def _bregman(law: Tensor, change: Tensor) -> Tensor:
+    r"""How far the loss rises above its tangent when logits change by d: :math:`\log \sum_a p_a e^{d_a} - \sum_a p_a d_a`."""
+    return torch.log1p((law * torch.expm1(change)).sum(-1)) - (law * change).sum(-1)
+
+
+def _where(chosen: Tensor, one: Fit, other: Fit) -> Fit:
+    return Fit(torch.where(chosen[:, None], one.weight, other.weight), torch.where(chosen, one.bias, other.bias))
+
+
+def _shrunk(weight: Tensor, shape: tuple[int, ...], by: Tensor) -> Tensor:
+    """Shorten the blocks of every site by its length (sites,), to nothing where they are shorter."""
+    blocks = weight.view(shape)
+    length = blocks.pow(2).sum((1, 3), keepdim=True).sqrt()
+    # Nothing is exactly 0: it says which pairs are kept. What has no length stays as it is.
+    return (blocks * (1 - by[:, None, None, None] / length.clamp(min=TINY)).clamp(min=0)).view_as(weight)

@@ -1,0 +1,56 @@
+"""Groups of parameters that models with learnt conditionals have besides the ones that everybody thinks about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """The network beyond its width and depth.
+
+    Args:
+        heads: "shared" is one output layer for all sites, as in the paper, "site" one per site.
+        residual: add what enters a hidden layer to what leaves it.
+        pairwise: add the terms of a pairwise model to the logits, (sites · states)² numbers more. Under hard noise they are
+            fitted before the network is trained, and kept; of an even number of members one half has them. None uses them
+            where there are several members.
+    """
+
+    heads: str = "site"
+    residual: bool = True
+    pairwise: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """The noise beyond ``keep_prob`` and ``cycles``.
+
+    Args:
+        kind: the noise process, a file of ``neurise.noise`` that touches one site per step.
+        steps: T, the number of steps, in the place of ``cycles``; it need not be a multiple of the number of sites.
+        hide_noised: hide sites that hard noise has erased from the network. Equal in law, and it makes the likelihood
+            exact; False is the paper's form.
+        unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
+    """
+
+    kind: str = "round_robin"
+    steps: int | None = None
+    hide_noised: bool = True
+    unseen: float = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corrector:
+    """Glauber sweeps after the reverse chain, or between its steps.
+
+    Args:
+        clean: share of the examples that teach conditionals of any site, which sweeps need.
+        sweeps: how often ``sample`` redraws all sites in the end, unless it is told otherwise; needs ``clean``.
+        anytime: teach conditionals of any site at all times, not only those of the data, so that sweeps may also run
+            between reverse steps.
+    """
+
+    clean: float = 0.0
+    sweeps: int = 0
+    anytime: bool = False

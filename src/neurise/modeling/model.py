@@ -1,0 +1,326 @@
+"""The contract that every model keeps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from neurise import checks, devices
+from neurise._version import __version__
+from neurise.alphabet import Symbols
+from neurise.modeling.elbo import Elbo, bound
+from neurise.modeling.estimator import Estimator, plain
+from neurise.modeling.summary import Summary
+from neurise.persistence import save_folder
+from neurise.rows import Rows
+from neurise.schema import Schema, learn_schema
+from neurise.space import Space
+from neurise.training.loop import TrainingDiverged
+
+Callback = Callable[[int, float, Mapping[str, float], "Model"], Any]
+"""``f(step, seconds, losses, model)``, called at every evaluation of the training; returning True stops it."""
+
+
+class Run(NamedTuple):
+    """What ``fit`` was told about the run, checked."""
+
+    seed: int
+    checkpoint: Path | None
+    resume: bool
+    max_steps: int | None
+    max_seconds: float | None
+    verbose: bool | None
+    callback: Callback | None = None
+
+
+class Request(NamedTuple):
+    """What ``sample`` was asked for, checked."""
+
+    n: int
+    y: Tensor | None  # (n,); None without labels, and with ``clamp`` where labels were not given: they are drawn then
+    clamp: tuple[Tensor, Tensor] | None  # (values, given), each (1 or n, sites)
+    generator: Generator
+    sweeps: Any = None  # None: what fit chose
+    start: Tensor | None = None  # (n, sites): states at time T to start a reverse chain from
+
+
+class Model(Estimator, ABC):
+    """A generative model of discrete data: ``fit``, ``sample``, ``save``.
+
+    **Writing one.** A model is one file in ``models/`` (or a module of another package, named by an entry point of the group
+    ``neurise.models``) whose class bears the file's name. It inherits input checks, symbols and labels, files and
+    scikit-learn's rules, and writes down:
+
+    - its parameters: keyword-only constructor arguments with defaults, stored under their own names and nothing else
+      (a ``dataclass(kw_only=True, eq=False, repr=False)`` does just that). Every model takes ``alphabet`` and ``order``.
+    - ``_learn(rows, held, run)``: learn from tokens, for ``self.schema_``. What trains a network inherits this from
+      :class:`neurise.modeling.trained.TrainedModel` and writes ``_build`` instead.
+    - ``_tensors()`` and ``_restore(tensors, learnt)``: everything that was learnt, and how it is taken back.
+    - ``_draw(request)``: tokens (n, sites).
+
+    A model with a likelihood adds ``_log_prob`` or ``_elbo``; one whose law can be written out adds ``chain_law``. What is
+    learnt ends in an underscore. Inside a model, data are tokens and sites stand in the order in which they are noised;
+    :class:`neurise.schema.Schema` translates at the door.
+    """
+
+    changeable: ClassVar[tuple[str, ...]] = ()
+    """Parameters that say how to sample, and so may be changed after ``fit``. All others are saved as they were fitted."""
+
+    alphabet: Any
+    order: Any
+
+    schema_: Schema
+    history_: list[dict[str, float]]
+    stopped_: str  # why training ended: steps, time, patience, callback, interrupted, diverged; "constant": nothing to
+    # learn; or "solved": the answer has a closed form
+    device_: torch.device
+    fitted_params_: dict[str, Any]  # the parameters as they were when fit was called
+
+    # --- what a model writes ---------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
+        """Learn from rows of tokens; ``held`` are validation rows that the user gave. Sets ``history_`` and ``stopped_``."""
+
+    @abstractmethod
+    def _tensors(self) -> Mapping[str, Tensor]:
+        """Return everything that was learnt, by name."""
+
+    @abstractmethod
+    def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
+        """Take back what :meth:`_tensors` and :meth:`_described` gave, for ``self.schema_`` and onto ``self.device_``."""
+
+    def _described(self) -> Any:
+        """Return what a file must say of what was learnt besides its tensors, in JSON's types."""
+        return None
+
+    @abstractmethod
+    def _draw(self, request: Request) -> Tensor:
+        """Draw rows of tokens, (n, sites)."""
+
+    def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no exact likelihood; compare samples instead")
+
+    def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no bound on its likelihood; compare samples instead")
+
+    def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
+        """Law of ``_draw`` given a label (1,), (p^q,) float64 over the model's own order of sites: for :mod:`neurise.exact`.
+
+        ``start`` takes the place of the law that a reverse chain starts from; ``sweeps`` are those of ``sample``.
+        """
+        raise NotImplementedError(f"the law of a {type(self).__name__} cannot be written out; compare samples instead")
+
+    # --- fitting ---------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Symbols,
+        y: Any = None,
+        *,
+        weights: Any = None,
+        validation: Any = None,
+        seed: int = 0,
+        device: str | torch.device | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        max_steps: int | None = None,
+        max_seconds: float | None = None,
+        verbose: bool | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Learn from X, (N, sites) of at most 256 symbols, and labels y (N,).
+
+        ``weights`` are counts or importances of the rows; ``validation`` is X, (X, y) or (X, y, weights) to stop by
+        instead of a held-back part; ``checkpoint`` is a folder to keep the state of a long run in, and ``resume`` goes
+        on from there. ``callback(step, seconds, losses, model)`` is called at every evaluation; returning True stops the
+        run. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C or SIGTERM,
+        which leave a usable model.
+        """
+        schema, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
+        steps, seconds = checks.limits(max_steps, max_seconds)
+        if resume and checkpoint is None:
+            raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
+        place, start = devices.resolve(device), checks.seed(seed)
+        folder = None if checkpoint is None else Path(checkpoint)
+        run = Run(start, folder, checks.flag("resume", resume), steps, seconds, verbose, callback)
+        before = dict(vars(self))
+        self.begin_fit(schema, place)
+        try:
+            self._learn(rows, held, run)
+        except Exception as error:
+            # Training that diverges or cannot write a checkpoint leaves a usable model. Whatever else fails, a setting or
+            # a file that is refused say, leaves the model as it was.
+            if not isinstance(error, TrainingDiverged | OSError) or isinstance(error, FileExistsError):
+                vars(self).clear()
+                vars(self).update(before)
+            raise
+        return self
+
+    def begin_fit(self, schema: Schema, device: torch.device) -> None:
+        """Take over what is known of the data; nothing is learnt yet."""
+        self.schema_, self.device_, self.history_, self.stopped_ = schema, device, [], "constant"
+        self.fitted_params_ = self.flat_params()
+
+    # --- using -----------------------------------------------------------------------------------------------------
+
+    @property
+    def space_(self) -> Space:
+        """How many sites and states the data has."""
+        return self._fitted().space
+
+    @property
+    def order_(self) -> tuple[int, ...]:
+        """Return the user's site at each place of the order of noising."""
+        return self._fitted().order
+
+    @property
+    def num_parameters_(self) -> int:
+        """How many numbers were learnt."""
+        self._fitted()
+        return sum(tensor.numel() for tensor in self._tensors().values())
+
+    def sample(
+        self,
+        n: int,
+        y: Any = None,
+        *,
+        clamp: Any = None,
+        seed: int | None = None,
+        sweeps: Any = None,
+        start: Symbols | None = None,
+    ) -> Any:
+        """Draw n configurations, (n, sites) of the symbols and the kind of array that were fitted.
+
+        y is one label for all or one for each; without it, labels are drawn by their frequency in the data. ``clamp``
+        is a numpy masked array, (sites,) or (n, sites): masked entries are the model's to choose, the others are given.
+        ``sweeps`` is how often all sites are redrawn from the clean conditionals in the end, by default what ``fit`` chose,
+        or a dict from a time of the chain to the number of sweeps there. ``start`` (n, sites) takes the place of the noise
+        that a reverse chain starts from.
+        """
+        schema = self._fitted()
+        n, generator = checks.positive_whole("n", n), devices.generator(seed, self.device_)
+        given = None if clamp is None else schema.encode_clamp(clamp, n)
+        labels = None if y is None else schema.encode_labels(y, n)
+        if schema.labels is not None and labels is None and given is None:
+            labels = schema.labels.draw(n, generator=generator)
+        begin = None if start is None else schema.encode(start, "start")
+        if begin is not None and len(begin) != n:
+            raise ValueError(f"start has {len(begin)} rows for n={n}")
+        labels = None if labels is None else labels.to(self.device_)
+        with torch.no_grad():
+            tokens = self._draw(Request(n, labels, given, generator, sweeps, begin))
+        return schema.decode(tokens)
+
+    def log_prob(self, X: Symbols, y: Any = None) -> np.ndarray:
+        """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them."""
+        x = self._fitted().encode(X)
+        terms = [np.log(weight) + self._log_prob(x, label).numpy() for label, weight in self._label_rows(y, len(x))]
+        total: np.ndarray = np.logaddexp.reduce(terms, axis=0)
+        return total
+
+    def elbo(self, X: Symbols, y: Any = None, *, seed: int | None = None, draws: int = 4) -> Elbo:
+        """Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate over ``draws``.
+
+        Without y, a model with labels bounds the sum over them.
+        """
+        x, generator = self._fitted().encode(X), devices.generator(seed, self.device_)
+        return bound(lambda label: self._elbo(x, label, generator).numpy(), self._label_rows(y, len(x)), draws)
+
+    def score(self, X: Symbols, y: Any = None) -> float:
+        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score."""
+        try:
+            return float(self.log_prob(X, y).mean())
+        except NotImplementedError:
+            return float(self.elbo(X, y, seed=0).value.mean())
+
+    def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
+        """Return the labels to condition on, (1,) tensors, and the probability of each: one for a given y, or all."""
+        schema = self._fitted()
+        if schema.labels is None or y is not None:
+            label = schema.encode_labels(y, 1)
+            return [(None if label is None else label.to(self.device_), 1.0)]
+        frequencies = schema.labels.frequencies.tolist()
+        return [(torch.tensor([k], device=self.device_), weight) for k, weight in enumerate(frequencies)]
+
+    def summary(self) -> Summary:
+        """Say what was chosen, from what, and how it was fitted; print it, or read it as a dict."""
+        schema, last = self._fitted(), self.history_[-1] if self.history_ else {}
+        scores = [record["validation"] for record in self.history_ if "validation" in record]
+        facts = {
+            "model": repr(self),
+            "data": f"{schema.count:,} rows of {schema.space.sites:,} sites, {schema.space.states} states",
+            "labels": schema.classes or None,
+            "constant sites": int((schema.constant >= 0).sum()) or None,
+            **self._facts(),
+            "parameters": self.num_parameters_,
+            "steps": int(last.get("step", 0)) or None,
+            "seconds": round(last["seconds"], 2) if last else None,
+            "loss": last.get("loss"),
+            "validation": min(scores, default=None),
+            "stopped": self.stopped_,
+        }
+        return Summary({name: fact for name, fact in facts.items() if fact is not None})
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what a kind of model adds to its summary."""
+        return {}
+
+    # --- files -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a folder: ``config.json`` and ``model.safetensors``. A model saved there is replaced."""
+        config = {
+            "neurise": __version__,
+            "model": type(self).__module__.rpartition(".")[2],
+            "params": plain(self._saved_params()),
+            "schema": self._fitted().to_dict(),
+            "learnt": self._described(),
+            "history": self.history_,
+            "stopped": self.stopped_,
+        }
+        save_folder(Path(path), config, self._tensors())
+
+    def _saved_params(self) -> dict[str, Any]:
+        """Return the parameters as they were fitted; those that say how to sample as they are."""
+        now = self.flat_params()
+        return {**self.fitted_params_, **{name: now[name] for name in self.changeable}}
+
+    @classmethod
+    def restored(cls, config: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Self:
+        """Make a fitted model from what :func:`neurise.persistence.load_folder` read."""
+        model = cls().set_params(**config["params"])
+        model.begin_fit(Schema.from_dict(config["schema"]), device)
+        model.history_, model.stopped_ = config["history"], config["stopped"]
+        model._restore(tensors, config["learnt"])
+        return model
+
+    def _refuse(self, **options: Any) -> None:
+        """Raise NotImplementedError for options of ``sample`` that this kind of model does not have."""
+        for name, value in options.items():
+            if value is not None and not (checks.is_number(value) and value == 0):
+                raise NotImplementedError(f"{type(self).__name__} has no {name}; NeurISE and GGM have ({name}=)")
+
+    # --- helpers ---------------------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "schema_")
+
+    def _fitted(self) -> Schema:
+        if not self.__sklearn_is_fitted__():
+            raise RuntimeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
+        return self.schema_
+
+    def _label_rows(self, y: Any, n: int) -> list[tuple[Tensor | None, float]]:
+        """Return the labels of n rows, as given; or every class for all of them, with its probability."""
+        schema = self._fitted()
+        if schema.labels is None or y is not None:
+            labels = schema.encode_labels(y, n)
+            return [(None if labels is None else labels.to(self.device_), 1.0)]
+        return [(label.expand(n), weight) for label, weight in self.label_terms(None) if label is not None]

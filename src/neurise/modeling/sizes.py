@@ -1,0 +1,48 @@
+"""Settings that suit the size of the data, for those that the user leaves open.
+
+All of them go by the number of tokens, rows × sites: what there is to learn from. Few tokens are soon learnt by heart: small
+networks, many of which answer together. Many tokens want a large network and many examples. Every figure is one of docs/quality.md.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Sizes(NamedTuple):
+    """What is chosen by the size of the data."""
+
+    width: int
+    depth: int
+    members: int
+    batch_size: int
+    learning_rate: float
+    steps: int = 4000
+    pairwise: bool = False
+
+
+SIZES: tuple[tuple[float, Sizes], ...] = (
+    (1e5, Sizes(64, 2, 8, 1024, 8e-4)),
+    (1e6, Sizes(128, 2, 4, 4096, 1e-3)),
+    (1e7, Sizes(256, 3, 2, 16384, 4e-3)),
+    (float("inf"), Sizes(512, 3, 1, 16384, 4e-3)),
+)
+"""Settings below so many tokens."""
+CPU_BATCH, CPU_RATE = 1024, 2e-3
+"""The most where there is no GPU: four thousand steps should be a matter of minutes, and small batches want small steps."""
+MOST_COLUMNS = 2048
+"""Sites × states up to which pairwise terms are used: there are as many as the square of it."""
+MOST_WORK = 5e8
+"""Rows × sites² × states up to which they are used where there is no GPU: to fit them should take minutes at most."""
+
+
+@lru_cache
+def suited(rows: int, sites: int, states: int, *, gpu: bool) -> Sizes:
+    """Return a value for every setting that may be left open."""
+    found = next(settings for tokens, settings in SIZES if rows * sites < tokens)
+    feasible = sites * states <= MOST_COLUMNS and (gpu or rows * sites**2 * states <= MOST_WORK)
+    if not gpu:
+        batch, rate = min(CPU_BATCH, found.batch_size), min(CPU_RATE, found.learning_rate)
+        found = found._replace(batch_size=batch, learning_rate=rate)
+    return found._replace(pairwise=found.members > 1 and feasible)

@@ -1,0 +1,150 @@
+r"""The tables of a pairwise model as parameters, and what is minimised to learn them.
+
+Tables are kept in the zero-sum gauge by a basis of contrasts :math:`\varphi(a) \in \mathbb{R}^{p-1}` that sums to zero over
+the states:
+
+.. math:: W_{ij}(a, b) = \varphi(a)^\top K_{ij}\, \varphi(b), \qquad f_i(a) = \varphi(a)^\top k_i .
+
+For two states :math:`\varphi = \mp 1`, so that :math:`K_{ij}` is the coupling J and :math:`k_i` the field h of Ising spins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Generator, Tensor, nn
+
+from neurise.interactions import Interactions
+from neurise.losses import Loss, cross_entropy
+from neurise.rows import Batch
+from neurise.space import Space
+from neurise.training.objective import Prediction
+
+
+def contrasts(states: int) -> np.ndarray:
+    r"""Corners of a regular simplex, (states, states − 1): :math:`\varphi(a) \cdot \varphi(b) = p\,\delta_{ab} - 1`.
+
+    All states are alike in it. Column k compares state k + 1 with the mean of those before it.
+    """
+    basis = np.zeros((states, states - 1))
+    for column in range(states - 1):
+        basis[: column + 1, column], basis[column + 1, column] = -1.0, column + 1.0
+        basis[:, column] *= np.sqrt(states / ((column + 1) * (column + 2)))
+    return basis
+
+
+class PairwiseTables(nn.Module):
+    r"""Rows x → logits of all single-site conditionals at once, :math:`f_i(a) + \sum_{j} W_{ij}(a, x_j)`.
+
+    A pair has one table, which both of its sites see, one of them transposed; no site sees itself. Each class has tables of
+    its own.
+    """
+
+    def __init__(self, space: Space, pairs: np.ndarray, device: torch.device, *, classes: int = 0) -> None:
+        super().__init__()
+        self.space, self.pairs = space, pairs  # (pairs, 2), i < j
+        kinds, features = max(1, classes), space.states - 1
+        self.couplings = nn.Parameter(torch.empty(kinds, len(pairs), features, features))
+        self.fields = nn.Parameter(torch.empty(kinds, space.sites, features))
+        # Adam moves every weight by the learning rate: with many neighbours each must move less, or a field would jump.
+        self.scale = max(1.0, 2 * len(pairs) / space.sites) ** -0.5
+        # Not weights: they are put where they are needed at once, since modules are made on the meta device.
+        self.place = torch.from_numpy(pairs @ [space.sites, 1]).to(device)
+        precise = torch.float32 if device.type == "mps" else torch.float64
+        self.contrasts = torch.from_numpy(contrasts(space.states)).to(device, precise)
+
+    def reset(self, generator: Generator) -> None:
+        """Start from the uniform law: the problem is convex, so that nothing needs to be drawn."""
+        nn.init.zeros_(self.couplings)
+        nn.init.zeros_(self.fields)
+
+    def forward(self, x: Tensor | None, y: Tensor | None = None, site: int | None = None) -> Tensor:
+        """Return logits, (n, sites, states), or of one site, (n, 1, states); without rows the couplings K, to be penalised."""
+        tables: Tensor = self.scale * self.couplings
+        fields: Tensor = self.scale * self.fields
+        if x is None:
+            return tables
+        basis, features = self.contrasts.to(fields.dtype), self.space.states - 1
+        asked = slice(None) if site is None else slice(site * features, (site + 1) * features)
+        seen = basis[x.long()].flatten(1)  # (n, sites · features)
+        if y is None:
+            pull = fields[0].flatten()[asked] + seen @ self._matrix(tables[0])[:, asked]
+        else:
+            pull = fields[y].flatten(1)[:, asked]
+            for label, table in enumerate(tables):
+                pull = pull + (seen * (y == label)[:, None]) @ self._matrix(table)[:, asked]
+        logits: Tensor = pull.view(len(x), self.space.sites if site is None else 1, features) @ basis.T
+        return logits
+
+    def tables(self, kind: int) -> np.ndarray:
+        """Return the table of each pair of one class in the zero-sum gauge, (pairs, states, states) float64."""
+        basis = contrasts(self.space.states)
+        tables: np.ndarray = basis @ (self.scale * self.couplings[kind].double().numpy(force=True)) @ basis.T
+        return tables
+
+    def site_fields(self, kind: int) -> np.ndarray:
+        """Return the fields of one class in the zero-sum gauge, (sites, states) float64."""
+        fields: np.ndarray = self.scale * self.fields[kind].double().numpy(force=True) @ contrasts(self.space.states).T
+        return fields
+
+    def interactions(self, kind: int) -> Interactions:
+        """Return the law of one class."""
+        return Interactions(self.pairs, self.tables(kind), self.site_fields(kind))
+
+    def _matrix(self, couplings: Tensor) -> Tensor:
+        """Lay the tables of all pairs out as one symmetric matrix, (sites · features, sites · features)."""
+        sites, features = self.space.sites, self.space.states - 1
+        empty = couplings.new_zeros(sites * sites, features, features)
+        upper = empty.index_copy(0, self.place, couplings).view(sites, sites, features, features)
+        upper = upper.transpose(1, 2).reshape(sites * features, sites * features)
+        return upper + upper.T
+
+
+@dataclass(frozen=True)
+class PairwiseObjective:
+    r"""Mean over the sites that vary of the loss of their conditionals, and a penalty on the couplings:
+
+    .. math:: \frac1q \sum_i \Bigl[\ell_i + \sum_{j \ne i} \bigl(\lambda_1 \|K_{ij}\| + \lambda_2 \|K_{ij}\|^2\bigr)\Bigr],
+       \qquad \|K_{ij}\| = \|W_{ij}\|_F / p ,
+
+    which is \|J\| for two states. A row is charged for the tables of its own class.
+    """
+
+    network: PairwiseTables
+    loss: Loss
+    varies: Tensor  # (varying sites,) their numbers
+    l1: float
+    l2: float
+
+    @property
+    def bytes_per_example(self) -> int:
+        """A few numbers a site, state and class, forward and back."""
+        return 40 * self.network.space.sites * self.network.space.states * len(self.network.couplings)
+
+    def draw(self, batch: Batch, *, generator: Generator) -> Any:
+        """Take the rows as they are: there is no noise."""
+        return batch.x, batch.y
+
+    def losses(self, network: Prediction, drawn: Any) -> Tensor:
+        """Return the chosen loss with the penalty."""
+        value = self._mean(self.loss, network, drawn)
+        if not (self.l1 or self.l2):
+            return value
+        couplings, y = network(None), drawn[1]
+        penalty = couplings.new_zeros(len(couplings))
+        if self.l1:
+            penalty = penalty + self.l1 * torch.linalg.vector_norm(couplings, dim=(2, 3)).sum(1)
+        if self.l2:
+            penalty = penalty + self.l2 * couplings.square().sum((1, 2, 3))
+        return value + 2 / len(self.varies) * (penalty if y is None else penalty[y])
+
+    def scores(self, network: Prediction, drawn: Any) -> Tensor:
+        """Return the pseudo-likelihood, in nats a site with the sign of a loss: a proper score, whatever the training loss."""
+        return self._mean(cross_entropy, network, drawn)
+
+    def _mean(self, loss: Loss, network: Prediction, drawn: Any) -> Tensor:
+        x, y = drawn
+        return loss(network(x, y)[:, self.varies], x[:, self.varies]).mean(1)

@@ -1,0 +1,109 @@
+"""The contracts that networks keep: one site per question, all sites of a row in one pass, or all sites from all."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from neurise.networks.parts.plan import Plan, View
+from neurise.space import Space
+
+
+class Network(nn.Module, ABC):
+    """What all networks share. Every weight is given a value by :meth:`reset`; none may be read before that.
+
+    Networks are built on torch's meta device, so that their size is known before memory is taken: the constructor makes
+    parameters with ``torch.empty`` and does not look at their values. A network has parameters only, no buffers: many of
+    them are stacked and trained as one. It is saved as its file name, its options and its parameters.
+    """
+
+    space: Space
+    classes: int
+
+    @abstractmethod
+    def reset(self, generator: torch.Generator) -> None:
+        """Draw the weights, every one of them from the generator or as a constant."""
+
+    def description(self) -> dict[str, Any]:
+        """Return what :func:`neurise.networks.build` needs to make the network again, in JSON's types."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is made again")
+
+
+class SiteNetwork(Network):
+    r"""Logits of one site, f(t, u, x with hidden sites, y) → p numbers.
+
+    **Writing one.** A site network is one file in ``networks/`` (or a module of another package, named by an entry point of
+    the group ``neurise.networks``) whose class bears the file's name::
+
+        class MyNetwork(SiteNetwork):
+            def __init__(self, space, num_steps, *, width, depth, classes=0):
+                super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+                self.first = nn.Linear(space.sites * space.states + space.sites, width)
+                ...
+
+            def reset(self, generator): ...
+            def forward(self, t, u, x, hidden, y=None): ...
+
+    and then ``NeurISE(network="my_network")`` fits, samples, saves, loads, resumes, and takes part in committees.
+
+    ``forward`` is given tokens x (..., sites) and returns (..., states). u (...) is the site that is asked for; neither x at
+    site u nor x at a hidden site may influence the answer. :func:`neurise.networks.parts.inputs.visible_one_hot` sees to that.
+    t, u and y broadcast against the leading axes of x. At the start every conditional should be uniform: set the output
+    layer to zero, where the screening loss is 1 and its gradient is moderate.
+
+    A network whose first layer is linear in the one-hot of x may add :meth:`plan`: samplers then update it by one column
+    per step instead of evaluating the network anew. Tests tie the two.
+
+    Class attributes:
+        any_site: whether any (t, u) can be asked for, or only u = t mod q. Corrector sweeps need the former.
+        options: names of keyword arguments of the constructor beyond width, depth and classes that a model may pass on.
+    """
+
+    any_site: ClassVar[bool] = True
+    options: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:
+        super().__init__()
+        self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
+
+    @abstractmethod
+    def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return the logits f(t, u, x), (..., states)."""
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Estimate the memory of one row in one evaluation: a one-hot, as booleans and as floats, and hidden layers."""
+        return 6 * self.space.sites * self.space.states + 16 * self.width
+
+    def plan(self, view: View) -> Plan | None:
+        """Return what a walk needs to update the first layer site by site; None where the network has no such form."""
+        return None
+
+    def description(self) -> dict[str, Any]:
+        """Name the file and the constructor's arguments. A network with other arguments writes its own."""
+        name = type(self).__module__.rpartition(".")[2]
+        own = {option: getattr(self, option) for option in self.options}
+        return {"network": name, "width": self.width, "depth": self.depth, **own}
+
+
+class RowNetwork(Network):
+    r"""Logits of all sites of a row in one pass, each from the sites that are generated before it: f(x, y) → (..., q, p).
+
+    For hard noise: site u may depend on the sites after u in the order of noising alone, so that the product of the
+    conditionals is a law. ``forward(x, y)`` is given tokens (..., sites) in the order of noising.
+    """
+
+    @abstractmethod
+    def forward(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return the logits of every site, (..., sites, states)."""
+
+
+class JointNetwork(Network):
+    r"""Numbers for all sites at once, from all of them: f(t, x, y) → (..., q, p), with t in [0, 1]; the peers' backbone."""
+
+    @abstractmethod
+    def forward(self, t: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return f(t, x), (..., sites, states); t and y broadcast against the rows of x."""

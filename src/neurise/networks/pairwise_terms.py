@@ -1,0 +1,105 @@
+"""The terms of a pairwise model as logits, and several networks whose logits are added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from neurise.networks.base import SiteNetwork
+from neurise.networks.parts.inputs import one_hot, own, visible_one_hot
+from neurise.networks.parts.plan import Plan, View, pairwise_plan
+from neurise.space import Space
+
+
+class PairwiseTerms(SiteNetwork):
+    r"""Logits that are linear in the visible sites, :math:`f_a(t, u, x) = B_{ua} + \sum_{i\ \mathrm{visible}} A_{ua, i x_i}`.
+
+    These are the conditionals of a pairwise model, which a network beside them need not learn then. ``clean`` gives the
+    steps at t = 0, where a corrector may ask for any site, terms of their own.
+    """
+
+    options = ("clean",)
+
+    pair: nn.Parameter
+    bias: nn.Parameter
+    clean_pair: nn.Parameter
+    clean_bias: nn.Parameter
+
+    def __init__(
+        self, space: Space, num_steps: int, *, width: int = 0, depth: int = 0, classes: int = 0, clean: bool = False
+    ) -> None:
+        super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+        self.clean, sites, states = clean, space.sites, space.states
+        shapes = {"pair": (sites, states, sites * states), "bias": (sites, states)}
+        if clean:
+            shapes |= {f"clean_{name}": shape for name, shape in shapes.items()}
+        for name, shape in shapes.items():
+            self.register_parameter(name, nn.Parameter(torch.empty(shape)))
+
+    def reset(self, generator: torch.Generator) -> None:
+        """Set all terms to zero."""
+        for term in self.parameters():
+            nn.init.zeros_(term)
+
+    def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
+        """Sum the terms of the sites u over the visible tokens, (..., states)."""
+        visible = visible_one_hot(x, u, hidden, self.space.states, self.pair.dtype)
+        logits = self._sum(self.pair, self.bias, u, visible)
+        if not self.clean:
+            return logits
+        return torch.where((t == 0)[..., None], self._sum(self.clean_pair, self.clean_bias, u, visible), logits)
+
+    def _sum(self, pair: Tensor, bias: Tensor, u: Tensor, visible: Tensor) -> Tensor:
+        if u.numel() == 1:
+            return visible @ pair[u.reshape(())].T + bias[u.reshape(())]
+        # The terms of all sites, of which one is picked: to gather a matrix per example would take far more memory.
+        return own(visible @ pair.flatten(0, 1).T, u, self.space) + one_hot(u, len(bias), bias.dtype) @ bias
+
+    @torch.no_grad()
+    def plan(self, view: View) -> Plan:
+        """Lay the terms of the chain, or those of the clean conditionals, out for a walk."""
+        if view.sweep and self.clean:
+            return pairwise_plan(view, self.clean_pair.detach(), self.clean_bias.detach())
+        return pairwise_plan(view, self.pair.detach(), self.bias.detach())
+
+
+class Sum(SiteNetwork):
+    """Several networks whose logits are added: a first term that is known, and a network for the rest."""
+
+    def __init__(self, parts: Sequence[SiteNetwork]) -> None:
+        first = parts[0]
+        size = {"width": sum(part.width for part in parts), "depth": max(part.depth for part in parts)}
+        super().__init__(first.space, first.num_steps, **size, classes=first.classes)
+        self.parts = nn.ModuleList(parts)
+        self.any_site = all(part.any_site for part in parts)  # type: ignore[misc]
+
+    def reset(self, generator: torch.Generator) -> None:
+        """Draw the weights of each part in turn."""
+        for part in self._parts():
+            part.reset(generator)
+
+    def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
+        """Add the logits of all parts, (..., states)."""
+        first, *rest = (part(t, u, x, hidden, y) for part in self._parts())
+        return sum(rest, start=first)  # type: ignore[no-any-return]
+
+    def plan(self, view: View) -> Plan | None:
+        """Add the plans of all parts, if each has one."""
+        plans = [part.plan(view) for part in self._parts()]
+        found = [plan for plan in plans if plan is not None]
+        if len(found) < len(plans):
+            return None
+        total = found[0]
+        for plan in found[1:]:
+            total = total.plus(plan)
+        return total
+
+    def description(self) -> dict[str, Any]:
+        """Describe each part."""
+        return {"sum": [part.description() for part in self._parts()]}
+
+    def _parts(self) -> list[SiteNetwork]:
+        return list(self.parts)  # type: ignore[arg-type]

@@ -1,0 +1,94 @@
+"""Several networks of one shape as one: their weights are stacked, and every layer is one batched product."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+
+class Stack(nn.Module):
+    """K networks whose parameters have a first axis that counts them. A stack of stacks is one, too.
+
+    ``stack(*inputs)`` shows all networks the same inputs, and their answers (..., K, states) stand side by side: the members
+    of a committee learn so. ``stack.each(compute, drawn)`` gives each network its own part of the inputs: models with data
+    of their own learn so.
+    """
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.size = len(networks)
+        parameters, buffers = stack_module_state(list(networks))
+        if buffers:
+            raise ValueError(f"a network with buffers cannot be stacked: it has {', '.join(buffers)}")
+        self.pattern = copy.deepcopy(networks[0])
+        for name, parameter in parameters.items():
+            learnt = networks[0].get_parameter(name).requires_grad
+            self._put(self.pattern, name, nn.Parameter(parameter.detach().clone(), requires_grad=learnt))
+
+    @staticmethod
+    def _put(network: nn.Module, name: str, parameter: nn.Parameter) -> None:
+        place, _, own = name.rpartition(".")
+        setattr(network.get_submodule(place), own, parameter)
+
+    def networks(self) -> list[Any]:
+        """Return the networks by themselves. They share their memory with the stack."""
+        return [self._network(place) for place in range(self.size)]
+
+    def _network(self, place: int) -> nn.Module:
+        network = copy.copy(self.pattern)  # the parameters are replaced, so that only the structure is copied
+        _copy_structure(network)
+        for name, parameter in self.pattern.named_parameters():
+            self._put(network, name, nn.Parameter(parameter.data[place], requires_grad=parameter.requires_grad))
+        return network
+
+    def reset(self, generator: torch.Generator) -> None:
+        """Draw the weights of each network in turn."""
+        for network in self.networks():
+            network.reset(generator)
+
+    def forward(self, *inputs: Any) -> Tensor:
+        """Return the answers of every network to the same inputs, (..., K, states)."""
+        weights = dict(self.pattern.named_parameters())
+        if self.size == 1:
+            alone = {name: parameter[0] for name, parameter in weights.items()}
+            answer: Tensor = functional_call(self.pattern, alone, inputs)
+            return answer.unsqueeze(-2)
+        answers: Tensor = vmap(lambda own: functional_call(self.pattern, own, inputs), out_dims=-2)(weights)
+        return answers
+
+    def each(
+        self,
+        compute: Callable[[Callable[..., Tensor], Any], Tensor],
+        drawn: Any,
+        *,
+        weights: Mapping[str, Tensor] | None = None,
+    ) -> Tensor:
+        """Compute something of each network and its own part of what was drawn, (n, K, ...) each: (n, K).
+
+        ``weights`` take the place of the stack's own parameters, by the names that they have in the stack.
+        """
+        axes = tuple(None if part is None else 0 for part in drawn)
+        parts = tuple(None if part is None else part.transpose(0, 1).contiguous() for part in drawn)
+
+        def one(parameters: dict[str, Tensor], own: Any) -> Tensor:
+            return compute(lambda *inputs: functional_call(self.pattern, parameters, inputs), own)
+
+        own: dict[str, Tensor] = dict(self.pattern.named_parameters())
+        if weights is not None:
+            own = {name: weights[f"pattern.{name}"] for name in own}
+        values: Tensor = vmap(one, in_dims=(0, axes), out_dims=1)(own, parts)
+        return values
+
+
+def _copy_structure(module: nn.Module) -> None:
+    """Give a shallow copy of a module its own tree of submodules, without copying any tensor."""
+    module._parameters = dict(module._parameters)
+    module._modules = {name: copy.copy(child) for name, child in module._modules.items()}
+    for child in module._modules.values():
+        if child is not None:
+            _copy_structure(child)

@@ -1,0 +1,118 @@
+"""The contract of noise that touches one site per step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Generator, Tensor
+
+from neurise.space import Space
+
+
+class SiteNoise(ABC):
+    r"""A known forward chain that changes one site per step: step t = 0 … T − 1 maps X_t to X_{t+1} at site u(t).
+
+    **Writing one.** A noise process is one file in ``noise/`` (or a module of another package, named by an entry point of the
+    group ``neurise.noise``) whose class bears the file's name. ``NeurISE(chain=Chain(kind="my_noise"))`` makes it as
+    ``MyNoise(space, keep_prob, cycles=…, steps=…)``. It writes what follows; T is ``num_steps``, u = ``site(t)``, and t, x_u
+    and laws broadcast.
+
+    - :meth:`corrupt` draws :math:`X_t \mid X_0` in one shot, and :meth:`target` says which token the network should find then.
+    - :meth:`reverse` makes the Bayes kernel of one step from the conditional :math:`\mu_t(\cdot \mid x_{-u})`, and
+      :meth:`push` pushes laws of one site through that kernel: exact laws are made of it.
+    - :meth:`bridge` is the law of a step when both ends are known, for bounds and for clamped sites.
+    - :meth:`start` draws what the reverse chain starts from.
+
+    Everything the network is not asked for is exact, so tests compare it with enumerated kernels.
+    """
+
+    space: Space
+    keep_prob: float
+    cycles: int
+
+    @property
+    @abstractmethod
+    def num_steps(self) -> int:
+        """Return T, the number of steps."""
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens a site may hold on the way: p, or p + 1 where noise has a symbol of its own."""
+        return self.space.states
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether one visit erases a site, so that a visited site tells nothing."""
+        return self.keep_prob == 0
+
+    def top(self, cycle: int) -> int:
+        """Return how many sites a cycle touches: all of them, or fewer in the last one."""
+        return min(self.space.sites, self.num_steps - cycle * self.space.sites)
+
+    def site(self, t: Tensor) -> Tensor:
+        """Return the site that step t noises, u = t mod q."""
+        return t % self.space.sites
+
+    def visits(self, t: Tensor) -> Tensor:
+        r"""Return how often each site was touched before time t, (..., sites): :math:`\lfloor (t + q - 1 - i)/q \rfloor`."""
+        return (t[..., None] + self.space.sites - 1 - self._sites(t)) // self.space.sites
+
+    def visits_of_site(self, t: Tensor) -> Tensor:
+        """Return how often the site that step t noises was touched before, (...)."""
+        return t // self.space.sites
+
+    def erased(self, t: Tensor) -> Tensor:
+        """Return which sites tell nothing of the others at time t, (..., sites) booleans."""
+        if not self.is_hard:
+            return torch.zeros((*t.shape, self.space.sites), dtype=torch.bool, device=t.device)
+        return self._sites(t) < t[..., None]
+
+    def _sites(self, t: Tensor) -> Tensor:
+        return torch.arange(self.space.sites, device=t.device)
+
+    @abstractmethod
+    def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
+        r"""Draw :math:`X_t \mid X_0`, rows (n, sites) at their own times (n,)."""
+
+    @abstractmethod
+    def target(self, x_0: Tensor, x_t: Tensor, u: Tensor) -> Tensor:
+        """Return the tokens that follow the learnt conditional of the sites u given the others in x_t, (n,)."""
+
+    @abstractmethod
+    def log_noised(self, law: Tensor, visits: Tensor) -> Tensor:
+        """Return the logarithm of what v visits make of the law of one site, (..., states) float64 → (..., states).
+
+        It is the law of a site that is still one of the p states.
+        """
+
+    @abstractmethod
+    def reverse(self, log_conditional: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
+        r"""Return the Bayes kernel of reverse step t in logarithms, (..., tokens), given :math:`X_{t+1,u}` = x_u."""
+
+    @abstractmethod
+    def push(self, law: Tensor, conditional: Tensor, t: int) -> Tensor:
+        """Push laws of one site (..., tokens) through the kernel of :meth:`reverse`."""
+
+    @abstractmethod
+    def bridge(self, x_0u: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
+        r"""Return the law of :math:`X_{t,u}` given :math:`X_{0,u}` and :math:`X_{t+1,u}` in logarithms, (..., tokens)."""
+
+    @abstractmethod
+    def log_noised_token(self, token: Tensor, visits: Tensor) -> Tensor:
+        """Return the logarithm of the law of what a token becomes after v visits, (..., tokens) float64."""
+
+    @abstractmethod
+    def start(self, n: int, *, generator: Generator) -> Tensor:
+        """Draw n states at time T, where the reverse chain starts, (n, sites)."""
+
+    @abstractmethod
+    def start_law(self) -> Tensor:
+        """Return the law of one site at the start, (tokens,) float64, on the CPU."""
+
+    def start_divergence(self) -> float:
+        r"""Return the Kullback–Leibler divergence of :math:`X_T \mid X_0` from the start, in nats: the same for every x_0."""
+        visits = self.visits(torch.tensor(self.num_steps))
+        log_q = self.log_noised_token(torch.zeros_like(visits), visits)  # (sites, tokens)
+        log_start = self.start_law().log()
+        return float(torch.where(log_q > -torch.inf, log_q.exp() * (log_q - log_start), 0.0).sum())

@@ -1,0 +1,180 @@
+"""Rows of tokens with weights, labels and folds: what every fit receives. Draw minibatches, and hold some rows back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Generator, Tensor
+
+MOST_FOLDS = 256
+"""A fold is stored in a byte."""
+
+
+class Batch(NamedTuple):
+    """Some rows: their tokens (n, sites), labels (n,) and folds (n,); None where the data has none."""
+
+    x: Tensor
+    y: Tensor | None = None
+    fold: Tensor | None = None
+
+
+class Source(Protocol):
+    """Where minibatches come from."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where minibatches are wanted."""
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the rows take there."""
+
+    def advance(self, step: int) -> None:
+        """Make ready for the draw of a step, where there is something to be done that cannot be part of it."""
+
+    def draw(self, n: int, *, generator: Generator) -> Batch:
+        """Draw n rows with replacement, each with probability proportional to its weight."""
+
+    def spread(self, n: int, *, generator: Generator) -> Batch:
+        """Repeat the rows to make n of them, each as often as its weight says to within one, in random order."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Tokens (N, sites) uint8, labels (N,), weights (N,) float64 and folds (N,) uint8; each but the tokens may be None.
+
+    Without weights all rows count the same. The fold of a row is the number of the committee member that must not learn
+    from it, and is validated by it.
+    """
+
+    x: Tensor
+    y: Tensor | None = None
+    weights: Tensor | None = None
+    fold: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows are."""
+        return self.x.device
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the tokens take."""
+        return self.x.numel()
+
+    def advance(self, step: int) -> None:
+        """Do nothing: rows that are all here are always ready."""
+
+    def to(self, device: torch.device) -> Rows:
+        """Move everything to a device."""
+        return self._each(lambda part: part.to(device))
+
+    def take(self, index: Tensor) -> Rows:
+        """Pick rows, with what belongs to them."""
+        return self._each(lambda part: part[index])
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Rows:
+        optional = (None if part is None else change(part) for part in (self.y, self.weights, self.fold))
+        return Rows(change(self.x), *optional)
+
+    @cached_property
+    def _cumulative(self) -> Tensor | None:
+        return None if self.weights is None else self.weights.cumsum(0)
+
+    def draw(self, n: int, *, generator: Generator) -> Batch:
+        """Draw n rows with replacement, each with probability proportional to its weight."""
+        return self.at(torch.rand(n, generator=generator, device=self.x.device, dtype=torch.float64))
+
+    def spread(self, n: int, *, generator: Generator) -> Batch:
+        """Repeat the rows to make n of them, each as often as its weight says to within one, in random order."""
+        order = torch.randperm(n, generator=generator, device=self.x.device)
+        return self.at((order.double() + 0.5) / n)
+
+    def at(self, level: Tensor) -> Batch:
+        """Pick the rows at given levels in [0, 1) of the cumulative weight."""
+        if self._cumulative is None:
+            index = (level * len(self)).long()
+        else:
+            index = torch.searchsorted(self._cumulative, level * self._cumulative[-1], right=True)
+        index = index.clamp(max=len(self) - 1)
+        y, fold = (None if part is None else part[index] for part in (self.y, self.fold))
+        return Batch(self.x[index], y, fold)
+
+
+def are_counts(weights: Tensor) -> bool:
+    """Whether weights are whole numbers: counts of equal observations."""
+    return bool((weights == weights.round()).all()) and bool(weights.max() > 1)
+
+
+def into_folds(counts: Tensor, folds: int, *, generator: Generator) -> Iterator[Tensor]:
+    """Put every observation into one of the folds at random; yield how many of each row a fold has, fold after fold."""
+    left = counts
+    for fold in range(folds):
+        taken = torch.binomial(left, torch.full_like(left, 1 / (folds - fold)), generator=generator)
+        left = left - taken
+        yield taken
+
+
+def split(rows: Rows, fraction: float, *, generator: Generator) -> tuple[Rows, Rows | None]:
+    """Hold back a fraction of the observations.
+
+    Whole-number weights are counts of equal observations, and each *observation* goes to one side or the other: a row
+    seen m times is held back Binomial(m, fraction) times, so that both sides follow the same law. Without counts, rows
+    are shuffled and cut. None is held back where that would leave a side empty.
+    """
+    if fraction == 0:
+        return rows, None
+    if rows.weights is not None and are_counts(rows.weights):
+        held = torch.binomial(rows.weights, torch.full_like(rows.weights, fraction), generator=generator)
+        kept = rows.weights - held
+        if not kept.any() or not held.any():
+            return rows, None
+        return _with_weights(rows, kept), _with_weights(rows, held)
+    cut = round(len(rows) * fraction)
+    if cut == 0 or cut == len(rows):
+        return rows, None
+    order = torch.randperm(len(rows), generator=generator, device=rows.x.device)
+    kept_rows, held_rows = rows.take(order[cut:]), rows.take(order[:cut])
+    if any(part.weights is not None and not part.weights.any() for part in (kept_rows, held_rows)):
+        return rows, None
+    return kept_rows, held_rows
+
+
+def with_folds(rows: Rows, folds: int, *, seed: int) -> Rows:
+    """Put every observation into one of the folds at random.
+
+    Rows fall into folds that are equally large to within one. Whole-number weights are counts of equal observations, each
+    of which falls into a fold of its own: a row is there once for every fold that holds some of them, with their number.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    if rows.weights is None or not are_counts(rows.weights):
+        return replace(rows, fold=(torch.randperm(len(rows), generator=generator) % folds).to(torch.uint8))
+    counts = torch.stack(list(into_folds(rows.weights, folds, generator=generator)), dim=1)
+    place, fold = torch.nonzero(counts, as_tuple=True)
+    return replace(rows.take(place), weights=counts[place, fold], fold=fold.to(torch.uint8))
+
+
+def _with_weights(rows: Rows, weights: Tensor) -> Rows:
+    present = weights > 0
+    return replace(rows.take(present), weights=weights[present])
+
+
+def digest(*parts: Rows | None) -> str:
+    """Tell data sets apart, by what is in them."""
+    total = hashlib.sha256()
+    for part in parts:
+        for tensor in (None,) if part is None else (part.x, part.y, part.weights):
+            total.update(b"-" if tensor is None else str(tuple(tensor.shape)).encode())
+            total.update(b"" if tensor is None else tensor.contiguous().cpu().numpy().tobytes())
+    return total.hexdigest()[:16]

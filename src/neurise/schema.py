@@ -1,0 +1,176 @@
+"""Validate data from outside, once, and translate symbols to tokens in the order of the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neurise import checks
+from neurise._codes import as_array, is_text, kind_of
+from neurise.alphabet import Alphabet, Symbols, as_matrix
+from neurise.labels import Labels, as_labels
+from neurise.rows import Rows
+from neurise.space import Space
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is known of the user's data: symbols, number of sites, order of noising, labels, sites that never vary."""
+
+    alphabet: Alphabet
+    space: Space
+    order: tuple[int, ...]  # the user's site at each place; tokens inside a model are always in this order
+    constant: Tensor  # (sites,) the only token of each place, or −1
+    labels: Labels | None
+    count: int = 0  # rows that were learnt from
+
+    @property
+    def classes(self) -> int:
+        """How many labels there are; 0 where the data has none."""
+        return 0 if self.labels is None else len(self.labels)
+
+    def encode(self, X: Symbols, what: str = "X") -> Tensor:
+        """Translate rows of symbols to tokens, (N, sites) uint8."""
+        return self.alphabet.encode(X, what, sites=self.space.sites)[:, list(self.order)]
+
+    def decode(self, tokens: Tensor) -> Any:
+        """Translate tokens back to the user's symbols and sites."""
+        return self.alphabet.decode(tokens.cpu()[:, np.argsort(self.order)])
+
+    def encode_labels(self, y: Any, n: int) -> Tensor | None:
+        """Translate one label for all n rows, or one for each, to class numbers, (n,)."""
+        if y is None:
+            return None
+        if self.labels is None:
+            raise ValueError("y was given, but the model was fitted without labels")
+        y = y.detach().cpu().numpy() if isinstance(y, Tensor) else y
+        labels = self.labels.encode(np.full(n, y) if np.ndim(y) == 0 else y)
+        if len(labels) != n:
+            raise ValueError(f"y has {len(labels)} labels for {n} rows")
+        return labels
+
+    def encode_clamp(self, clamp: Any, n: int) -> tuple[Tensor, Tensor]:
+        """Translate a masked array to (values, given), each (1 or n, sites)."""
+        if not isinstance(clamp, np.ma.MaskedArray):
+            raise ValueError(
+                "clamp must be a numpy masked array, whose masked entries the model chooses: "
+                "numpy.ma.array(values, mask=unknown)"
+            )
+        sites = self.space.sites
+        if clamp.shape not in ((sites,), (n, sites)):
+            raise ValueError(f"clamp has the shape {clamp.shape}; it must be ({sites},) or ({n}, {sites})")
+        matrix = np.atleast_2d(np.ma.getdata(clamp))
+        given = ~np.atleast_2d(np.ma.getmaskarray(clamp))
+        known = self.alphabet.symbols[0]
+        if matrix.dtype.kind != "O" and is_text(matrix.dtype) != is_text(known.dtype):
+            raise ValueError(f"clamp holds {kind_of(matrix.dtype)}, but the alphabet is {self.alphabet}")
+        # A masked entry may hold anything, so it is checked as if it held a known symbol, in a type with room for it.
+        tokens = self.alphabet.tokens(np.where(given, matrix, known), "clamp")
+        values = torch.from_numpy(tokens)[:, list(self.order)]
+        holds = torch.from_numpy(given)[:, list(self.order)]
+        impossible = holds & (self.constant >= 0) & (values != self.constant)
+        if bool(impossible.any()):
+            place = int(impossible.any(0).nonzero()[0])
+            only = self.alphabet.symbols[int(self.constant[place])].item()
+            raise ValueError(f"clamp asks for another symbol at site {self.order[place]}, which is always {only!r}")
+        return values, holds
+
+    def rows(self, X: Symbols, y: Any, weights: np.ndarray | None, what: str) -> Rows:
+        """Translate data with what belongs to it; rows of weight zero (of a validation set) are dropped."""
+        x = self.encode(X, what)
+        if self.labels is not None and y is None:
+            raise ValueError(f"the model has labels, and {what} comes without any")
+        rows = Rows(x, self.encode_labels(y, len(x)), None if weights is None else torch.from_numpy(weights))
+        return rows if rows.weights is None else rows.take(torch.nonzero(rows.weights).flatten())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the schema in JSON's types."""
+        return {
+            "sites": self.space.sites,
+            "states": self.space.states,
+            "alphabet": self.alphabet.to_dict(),
+            "order": list(self.order),
+            "constant": self.constant.tolist(),
+            "labels": None if self.labels is None else self.labels.to_dict(),
+            "count": self.count,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Schema:
+        """Undo :meth:`to_dict`."""
+        return cls(
+            Alphabet.from_dict(fields["alphabet"]),
+            Space(fields["sites"], fields["states"]),
+            tuple(fields["order"]),
+            torch.tensor(fields["constant"], dtype=torch.int64),
+            None if fields["labels"] is None else Labels.from_dict(fields["labels"]),
+            fields.get("count", 0),
+        )
+
+
+def learn_schema(
+    X: Symbols,
+    y: Any = None,
+    weights: Any = None,
+    validation: Any = None,
+    *,
+    alphabet: Sequence[Any] | None = None,
+    order: Sequence[int] | None = None,
+) -> tuple[Schema, Rows, Rows | None]:
+    """Check data to be learnt from; return what it looks like, the rows, and the validation rows if any are given."""
+    matrix = as_matrix(X)
+    symbols = Alphabet.of(X, alphabet)
+    masses = _checked_weights(weights, len(matrix))
+    if y is not None:
+        y = as_labels(y)
+        if len(y) != len(matrix):
+            raise ValueError(f"y has {len(y)} labels for {len(matrix)} rows of X")
+    if masses is not None and not masses.all():
+        # A row of weight zero is as good as absent: neither its symbols nor its label are part of the model.
+        symbols.encode(X)
+        present = masses > 0
+        matrix, masses, y = matrix[present], masses[present], None if y is None else y[present]
+        X = torch.from_numpy(matrix) if isinstance(X, Tensor) else matrix
+        symbols = Alphabet.of(X, alphabet)
+    if len(matrix) < 2:
+        raise ValueError("X has one row; a law cannot be learnt from fewer than two")
+    space = Space(matrix.shape[1], len(symbols))
+    labels = None if y is None else Labels.of(y, masses)
+    draft = Schema(symbols, space, checks.order(order, space.sites), torch.full((space.sites,), -1), labels)
+    rows, held = draft.rows(X, y, masses, "X"), None
+    if validation is not None:
+        parts = validation if isinstance(validation, tuple) else (validation,)
+        if not 1 <= len(parts) <= 3:
+            raise ValueError(f"validation is X, (X, y) or (X, y, weights); got {len(parts)} parts")
+        held_x, held_y, held_weights = (*parts, None, None)[:3]
+        held_masses = _checked_weights(held_weights, len(as_matrix(held_x, "validation")))
+        held = draft.rows(held_x, held_y, held_masses, "validation")
+    shown = rows.x if held is None else torch.cat([rows.x, held.x])
+    constant = torch.where((shown == shown[0]).all(0), shown[0].long(), -1)
+    return Schema(symbols, space, draft.order, constant, labels, len(rows)), rows, held
+
+
+def _checked_weights(weights: Any, n: int) -> np.ndarray | None:
+    if weights is None:
+        return None
+    values = as_array(weights, "weights")
+    if values.shape != (n,):
+        raise ValueError(f"weights must be one number per row, shape ({n},); got shape {values.shape}")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"weights must be numbers, got type {values.dtype}")
+    values = values.astype(np.float64)
+    wrong = ~np.isfinite(values) | (values < 0)
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise ValueError(f"weights has {values[place]} at row {place}; weights are finite and not negative")
+    if not values.any():
+        raise ValueError("all weights are zero")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(values.sum()):
+            raise ValueError(f"weights are too large: their sum overflows (the largest is {values.max()})")
+    return values
