@@ -55,7 +55,7 @@ def converted(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple
     params = {_new_name(name, config["model"]): value for name, value in old.items()}
     if config["model"] == "ggm":
         params["chain__hide_noised"] = False
-    learnt = {"conditionals": whole, "shares": {}}
+    learnt = {"conditionals": whole}
     return {**config, "params": params, "learnt": learnt}, named
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks, conditionals, devices, discovery, exact, likelihood
-from neurise.alphabet import Symbols
-from neurise.batching import batches
+from neurise import checks, devices, discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites, checked_unseen
+from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
 from neurise.modeling.job import Job
-from neurise.modeling.model import Request, Run
+from neurise.modeling.model import Run
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
 from neurise.modeling.sizes import Sizes, suited
@@ -27,22 +25,18 @@ from neurise.modeling.trained import TrainedModel
 from neurise.networks.base import SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
-from neurise.noise.base import SiteNoise
 from neurise.rows import MOST_FOLDS, Rows, with_folds
-from neurise.sampling.clamped import draw_clamped
-from neurise.sampling.corrector import Sweeps, checked_sweeps
-from neurise.sampling.reverse import sample
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.validation import examples_at_once, noised, slices
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RoundRobinModel(TrainedModel):
+class RoundRobinModel(ChainModel, TrainedModel):
     r"""A network learns the conditionals :math:`\mu_t(x_u \mid x_{-u})` of the noised laws, and they run the chain backwards."""
 
     search_space: ClassVar[SearchSpace] = SHARED
-    changeable: ClassVar[tuple[str, ...]] = ("corrector__sweeps",)
+
     renamed: ClassVar[Mapping[str, str]] = {"skip": "architecture__pairwise"}
 
     keep_prob: float = 0.0
@@ -56,13 +50,6 @@ class RoundRobinModel(TrainedModel):
     architecture: Architecture = Architecture()
     chain: Chain = Chain()
     corrector: Corrector = Corrector()
-
-    conditionals_: Conditionals = field(init=False)
-    """After ``fit``: what drives the reverse chain, the likelihood and the exact law."""
-    shares_: dict[str, float] = field(init=False)
-    """After ``fit``: how much of the answer comes from each kind of member."""
-    effective_samples_: float = field(init=False)
-    """Of the last ``sample`` with ``clamp``: how many independent samples its weighted particles were worth."""
 
     @abstractmethod
     def _objective(self, network: Stack, frame: Frame) -> RoundRobinObjective:
@@ -102,7 +89,7 @@ class RoundRobinModel(TrainedModel):
 
     def _facts(self) -> dict[str, Any]:
         best, noise = self.chosen(), self.conditionals.noise
-        kinds = [f"{share:.2f} {kind}" for kind, share in getattr(self, "shares_", {}).items()]
+        kinds = [f"{share:.2f} {kind}" for kind, share in self.shares_.items()]
         terms = " + pairwise terms" if best.pairwise else ""
         return {
             "noise": f"{self.chain.kind}, keep_prob={noise.keep_prob:g}, {noise.num_steps:,} steps",
@@ -113,22 +100,17 @@ class RoundRobinModel(TrainedModel):
             "sweeps": self.corrector.sweeps or None,
         }
 
+    @property
+    def shares_(self) -> dict[str, float]:
+        """How much of the answer comes from each kind of member."""
+        shares: dict[str, float] = {}
+        for weight, described in _members(self.conditionals.description()):
+            parts = described["network"].get("sum", [described["network"]])
+            kind = " + ".join(part["network"] for part in parts)
+            shares[kind] = shares.get(kind, 0.0) + weight
+        return shares
+
     # --- building --------------------------------------------------------------------------------------------------
-
-    def frame(self) -> Frame:
-        """Make the chain for the fitted schema, and say which sites never vary."""
-        schema, chain = self.schema_, self.chain
-        kind = discovery.find("neurise.noise", chain.kind)
-        if not (isinstance(kind, type) and issubclass(kind, SiteNoise)):
-            raise ValueError(
-                f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
-            )
-        make: Callable[..., SiteNoise] = kind
-        noise = make(schema.space, self.keep_prob, cycles=self.cycles, steps=chain.steps, **self._noise_options())
-        return Frame(noise, schema.classes, schema.constant.to(self.device_))
-
-    def _noise_options(self) -> dict[str, Any]:
-        return {}
 
     def _build(self) -> RoundRobinObjective:
         best = self.chosen()
@@ -205,7 +187,6 @@ class RoundRobinModel(TrainedModel):
         """Put the members of all jobs together, with the shares that rows held back ask for."""
         groups = [self._members_of(job) for job in jobs]
         shares = [1.0] if len(jobs) == 1 else self._shares(jobs, run.seed)
-        self.shares_ = {self._kind(job): share for job, share in zip(jobs, shares, strict=True)}
         members = [member for group in groups for member in group]
         weights = [share / len(group) for share, group in zip(shares, groups, strict=True) for _ in group]
         self._settle(members[0] if len(members) == 1 else Committee(members, weights), rows, run)
@@ -228,13 +209,6 @@ class RoundRobinModel(TrainedModel):
     def _members_of(job: Job) -> list[Any]:
         objective: Any = job.objective
         return list(objective.members())
-
-    @staticmethod
-    def _kind(job: Job) -> str:
-        objective: Any = job.objective
-        described = objective.network.networks()[0].description()
-        parts = described.get("sum", [described])
-        return " + ".join(part["network"] for part in parts)
 
     def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
         """Finish the conditionals that were learnt."""
@@ -262,154 +236,13 @@ class RoundRobinModel(TrainedModel):
             sizes.append(sum(parameter.numel() for parameter in objective.network.parameters()))
         return find_shares([answer.log_softmax(-1) for answer in answers], drawn.x_u, sizes)
 
-    # --- using -----------------------------------------------------------------------------------------------------
 
-    @property
-    def conditionals(self) -> Conditionals:
-        """Return the learnt conditionals, which drive the reverse chain."""
-        self._fitted()
-        return self.conditionals_
-
-    def conditional(self, X: Symbols, site: int, step: int | None = None, y: Any = None) -> np.ndarray:
-        r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet.
-
-        With ``step`` = t, where step t noises that site: the learnt conditional of the noised law μ_t. Without: the
-        clean conditional :math:`\mu_0(x_u \mid x_{-u})`, from the network if it was taught it (``corrector__clean`` > 0), else
-        from ratios of the exact likelihood. (Round-robin training alone visits site u only at t = u mod q: what the network
-        says of other sites at t = 0 means nothing then.)
-        """
-        schema, asked = self._fitted(), self.conditionals
-        if site not in range(schema.space.sites):
-            raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
-        x, place = schema.encode(X), schema.order.index(site)
-        if step is None and not self.knows_clean:
-            if not asked.is_autoregressive:
-                raise NotImplementedError(
-                    "the clean conditional needs a network that was taught it (corrector__clean above 0), or the exact "
-                    f"likelihood of hard noise with hide_noised=True; step={place} gives the learnt conditional of the law "
-                    f"noised by {place} steps"
-                )
-            return self._ratios_at(x, place, y)
-        noise = asked.noise
-        if step is not None and step not in range(place, noise.num_steps, schema.space.sites):
-            raise ValueError(
-                f"step {step} does not noise site {site}: its steps are {place}, {place} + {schema.space.sites}, … "
-                f"below {noise.num_steps}"
-            )
-        labels = schema.encode_labels(y, len(x))
-        if schema.labels is not None and labels is None:
-            raise ValueError("the conditional of a network needs the label: give y")
-        asked = asked.clean if step is None else asked
-        parts = []
-        for rows in batches(len(x), asked.bytes_per_row):
-            t, u = (torch.tensor([number], device=self.device_) for number in (step or 0, place))
-            label = None if labels is None else labels[rows].to(self.device_)
-            log_conditional = asked.log_conditional(t, u, x[rows].to(self.device_), label)
-            parts.append(log_conditional.detach().double().softmax(-1).cpu().numpy())
-        return np.concatenate(parts)
-
-    @property
-    def knows_clean(self) -> bool:
-        """Whether the network was taught the conditionals of the data itself, at any site."""
-        return bool(self.fitted_params_.get("corrector__clean"))
-
-    def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
-        """Normalise the likelihoods of the p configurations that differ at one place."""
-        joint = []
-        for token in range(self.space_.states):
-            changed = x.clone()
-            changed[:, place] = token
-            terms = self._label_rows(y, len(x))
-            joint.append(
-                np.logaddexp.reduce([np.log(w) + self._log_prob(changed, label).numpy() for label, w in terms])
-            )
-        log_joint = np.stack(joint, axis=-1)
-        total = np.logaddexp.reduce(log_joint, axis=-1, keepdims=True)
-        return np.asarray(np.exp(log_joint - total))
-
-    def ratio(self, X: Symbols, Y: Symbols, y: Any = None) -> np.ndarray:
-        r"""Return :math:`P(Y) / P(X)` for rows that differ at one site, (N,), from the clean conditional of that site.
-
-        .. math:: \frac{\mu(y)}{\mu(x)} = \frac{\mu_0(y_u \mid x_{-u})}{\mu_0(x_u \mid x_{-u})}
-
-        Rows that are equal have ratio 1; rows that differ at several sites are an error.
-        """
-        schema = self._fitted()
-        first, second = schema.encode(X), schema.encode(Y, "Y")
-        if first.shape != second.shape:
-            raise ValueError(f"X has {len(first)} rows and Y has {len(second)}: they are compared row by row")
-        differs = first != second
-        if bool((differs.sum(1) > 1).any()):
-            row = int((differs.sum(1) > 1).nonzero()[0])
-            places = [schema.order[place] for place in differs[row].nonzero().flatten().tolist()]
-            raise ValueError(
-                f"row {row} of X and Y differs at the sites {sorted(places)}; ratio takes rows that differ at one"
-            )
-        ratios = np.ones(len(first))
-        labels = None if y is None else np.broadcast_to(np.asarray(y), len(first))
-        for place in differs.any(0).nonzero().flatten().tolist():
-            rows = differs[:, place].nonzero().flatten()
-            own = None if labels is None else labels[rows.numpy()]
-            law = self.conditional(schema.decode(first[rows]), schema.order[place], y=own)
-            at = np.arange(len(rows))
-            ratios[rows.numpy()] = law[at, second[rows, place].numpy()] / law[at, first[rows, place].numpy()]
-        return ratios
-
-    def sweeps_of(self, sweeps: Any) -> Sweeps:
-        """Return how many sweeps run at which times: the user's wish, or what ``fit`` chose."""
-        wanted = self.corrector.sweeps if sweeps is None else sweeps
-        taught = self.fitted_params_
-        return checked_sweeps(
-            wanted,
-            self.conditionals,
-            clean=self.knows_clean,
-            anytime=bool(taught.get("corrector__anytime")),
-        )
-
-    def _draw(self, request: Request) -> Tensor:
-        sweeps = self.sweeps_of(request.sweeps)
-        if request.clamp is None:
-            start = None if request.start is None else request.start.to(self.device_)
-            return sample(
-                self.conditionals, request.n, request.y, generator=request.generator, sweeps=sweeps, start=start
-            )
-        if request.start is not None:
-            raise NotImplementedError("start cannot be combined with clamp: given sites start from their own noise")
-        drawn, effective = draw_clamped(
-            self.conditionals, request, labels=self.schema_.labels, sweeps=sweeps, device=self.device_
-        )
-        self.effective_samples_ = effective
-        return drawn
-
-    def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
-        if not self.conditionals.is_autoregressive:
-            why = (
-                "soft noise (keep_prob > 0)" if self.keep_prob else "hide_noised=False, or T below the number of sites,"
-            )
-            raise NotImplementedError(f"a model with {why} has no exact likelihood; elbo() gives a lower bound")
-        return likelihood.log_prob(self.conditionals, x, y)
-
-    def _elbo(self, x: Tensor, y: Tensor | None, generator: torch.Generator) -> Tensor:
-        return likelihood.elbo(self.conditionals, x, y, generator=generator)
-
-    def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
-        """Push the start through the reverse kernels, and through the sweeps among and after them."""
-        return exact.chain_law(self.conditionals, label, start, sweeps=self.sweeps_of(sweeps))
-
-    # --- files -----------------------------------------------------------------------------------------------------
-
-    def _tensors(self) -> Mapping[str, Tensor]:
-        return self.conditionals_.state_dict()
-
-    def _described(self) -> Any:
-        return {"conditionals": self.conditionals_.description(), "shares": getattr(self, "shares_", {})}
-
-    def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
-        with torch.device("meta"):
-            made = conditionals.build(learnt["conditionals"], self.frame())
-        kept = dict(made.named_buffers())
-        made.to_empty(device=self.device_)
-        for name, buffer in kept.items():  # they are part of the schema, not of what was learnt
-            made.get_buffer(name).copy_(buffer)
-        made.requires_grad_(False).load_state_dict(dict(tensors))
-        self.conditionals_, self.shares_ = made, learnt["shares"]
+def _members(described: Mapping[str, Any], weight: float = 1.0) -> Iterator[tuple[float, Mapping[str, Any]]]:
+    """Yield the conditionals of single networks in a description, with their weights."""
+    if "inner" in described:
+        yield from _members(described["inner"], weight)
+    elif "members" in described:
+        for own, member in zip(described["weights"], described["members"], strict=True):
+            yield from _members(member, weight * own)
+    else:
+        yield weight, described

@@ -79,7 +79,7 @@ def step_errors(model: exact.Chain, pmf: Any, *, y: Any = None) -> StepErrors:
             log_learnt = conditionals.log_conditional(step, noise.site(step), x, chains[0][0]).double().log_softmax(-1)
             mass = joint[rows].sum(dim=-1, keepdim=True)
             log_true = torch.where(mass > 0, (joint[rows] / mass).log(), log_learnt)
-            learnt, true = (noise.reverse(log_law, x[:, site]).exp() for log_law in (log_learnt, log_true))
+            learnt, true = (noise.reverse(log_law, x[:, site], step).exp() for log_law in (log_learnt, log_true))
             error = 0.5 * (learnt - true).abs().sum(dim=-1)
             worst = torch.maximum(worst, error.max())
             total = total + (mu_next[rows] * error).sum()

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from neurise.laws import as_law, distance
-from neurise.noise.round_robin import RoundRobin
+from neurise.noise.base import SiteNoise
 from neurise.space import Space
 
 
-def noised_laws(pmf: Any, noise: RoundRobin) -> Iterator[Tensor]:
+def noised_laws(pmf: Any, noise: SiteNoise) -> Iterator[Tensor]:
     r"""The laws :math:`\mu_0, \dots, \mu_T` of the noised data, (p^q,) float64 each, one forward step after the other.
 
     .. math:: \mu_{t+1}(x) = \varepsilon\,\mu_t(x) + \frac{1-\varepsilon}{p} \sum_a \mu_t(x_u = a, x_{-u}), \qquad u = t \bmod q

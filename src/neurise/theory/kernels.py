@@ -33,7 +33,7 @@ class ReverseKernel(ABC):
     """
 
     def __init__(self, mu_t: Any, noise: RoundRobin, t: int) -> None:
-        self.noise, self.site = noise, t % noise.space.sites
+        self.noise, self.t, self.site = noise, t, t % noise.space.sites
         self.mu_t = as_law(mu_t, noise.space.size, "mu_t")
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Bayes(_SingleSite):
 
     def push(self, law: Tensor) -> Tensor:
         """Push by the same formula as the exact law of a model."""
-        return self.noise.push(self._split(law), self.conditional).transpose(1, 2).flatten()
+        return self.noise.push(self._split(law), self.conditional, self.t).transpose(1, 2).flatten()
 
     def _stays(self) -> Tensor:
         floor = (1 - self.noise.keep_prob) / self.noise.space.states
