@@ -10,6 +10,7 @@ from torch import Tensor
 
 from neurise.laws import as_law, distance
 from neurise.noise.base import SiteNoise
+from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space
 
 
