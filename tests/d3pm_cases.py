@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from neurise import discovery
-from neurise.models._d3pm_steps import Steps
+from neurise.models._d3pm.steps import Steps
 from neurise.models.d3pm import D3PMChain, D3PMObjective, make_steps
 from neurise.space import Space
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from neurise.models._joint import Denoiser, Noise
+from neurise.modeling.joint import Denoiser, Noise
 from neurise.space import Space
 
 

@@ -3,7 +3,9 @@
 import torch
 
 from neurise import discovery, exact
-from neurise.conditionals import NetworkConditionals
+from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.known_sites import KnownSites
+from neurise.conditionals.network_conditionals import NetworkConditionals
 from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space
 
@@ -11,7 +13,7 @@ from neurise.space import Space
 class Untrained:
     """Stands for a fitted model, as the exact tools see one."""
 
-    def __init__(self, conditionals: NetworkConditionals) -> None:
+    def __init__(self, conditionals: Conditionals) -> None:
         self.conditionals = conditionals
         self.space_ = conditionals.noise.space
         self.order_ = range(self.space_.sites)
@@ -19,8 +21,10 @@ class Untrained:
     def label_terms(self, y: object) -> list[tuple[torch.Tensor | None, float]]:
         return [(None, 1.0)]
 
-    def chain_law(self, label: torch.Tensor | None, start: torch.Tensor | None = None) -> torch.Tensor:
-        return exact.chain_law(self.conditionals, label, start)
+    def chain_law(
+        self, label: torch.Tensor | None, start: torch.Tensor | None = None, sweeps: dict[int, int] | None = None
+    ) -> torch.Tensor:
+        return exact.chain_law(self.conditionals, label, start, sweeps=sweeps)
 
 
 def untrained(
@@ -40,4 +44,6 @@ def untrained(
     output = module.head if network == "site_mlp" else module.output
     torch.nn.init.normal_(output, std=scale, generator=generator)
     only = torch.tensor(constant or [-1] * space.sites)
-    return Untrained(NetworkConditionals(module.double(), noise, only, hide_noised=hide_noised, width=8))
+    frame = Frame(noise, 0, only)
+    answers = NetworkConditionals(module.double(), frame, hide_noised=hide_noised)
+    return Untrained(KnownSites(answers, only, unseen=0.0) if constant else answers)

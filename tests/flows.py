@@ -7,7 +7,7 @@ import torch
 from denoisers import ExactPosterior
 from torch import Tensor, nn
 
-from neurise.models._joint import Denoiser
+from neurise.modeling.joint import Denoiser
 from neurise.models.dfm import SOURCES
 from neurise.space import Space
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from neurise.alphabet import Alphabet
 from neurise.dataset import Dataset
-from neurise.models._labels import Labels
+from neurise.labels import Labels
 from neurise.space import Space
 
 SPACE = Space(sites=3, states=4)  # sites != states, so that mixing them up fails

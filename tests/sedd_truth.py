@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from neurise.models._joint import Denoiser, Noise
-from neurise.models._sedd_schedule import Schedule
-from neurise.models._sedd_score import Score
+from neurise.modeling.joint import Denoiser, Noise
+from neurise.models._sedd.schedule import Schedule
+from neurise.models._sedd.score import Score
 from neurise.models.sedd import NOISES, SCHEDULES, ScoreChain
 from neurise.space import Space
 

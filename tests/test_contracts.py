@@ -9,7 +9,7 @@ import tiny
 import torch
 
 from neurise import discovery
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 
 NAMES = discovery.names("neurise.models")
 VARIANTS = {"as it comes": {}, "soft noise": {"keep_prob": 0.5, "cycles": 2}}

@@ -18,7 +18,7 @@ from test_contracts import NAMES
 
 import neurise
 from neurise import discovery
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 

@@ -9,7 +9,7 @@ import tiny
 import torch
 from test_contracts import NAMES
 
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 
 X = np.repeat([[-1, -1, 1], [1, 1, 1]], 50, axis=0)
 X[::5, 2] = -1

@@ -13,7 +13,7 @@ from steps import replace_steps
 from test_contracts import NAMES
 
 from neurise import exact
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 from neurise.training import loop
 
 TRAINED = [name for name in NAMES if tiny.is_trained(name)]

@@ -16,7 +16,7 @@ import torch
 
 import neurise
 from neurise import persistence
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 
 
 @pytest.fixture(scope="module")

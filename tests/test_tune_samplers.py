@@ -11,7 +11,7 @@ import pytest
 from hyperopt import Domain, Trials, fmin, hp, space_eval, tpe
 
 from neurise import discovery
-from neurise.models._search import Choice, Integer, LogUniform, Uniform
+from neurise.modeling.search_space import Choice, Integer, LogUniform, Uniform
 from neurise.tuning.samplers.hyperopt import _from_hyperopt, _to_hyperopt
 from neurise.tuning.trial import distribution
 

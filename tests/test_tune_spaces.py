@@ -9,7 +9,7 @@ import pytest
 import tiny
 
 from neurise import discovery
-from neurise.models._search import Choice, Domain, Integer, LogUniform, Uniform
+from neurise.modeling.search_space import Choice, Domain, Integer, LogUniform, Uniform
 
 TRAINED = [name for name in discovery.names("neurise.models") if tiny.is_trained(name)]
 PAPERS = {

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from neurise import discovery
-from neurise.models._trained import TrainedModel
-from neurise.models.base import Model
+from neurise.modeling.model import Model
+from neurise.modeling.trained import TrainedModel
 
-SMALL = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64, "timesteps": 8, "sampling_steps": 8}
-SMALL |= {"members": 1, "skip": False, "learning_rate": 2e-3}
+SMALL = {"width": 8, "depth": 1, "steps": 30, "timesteps": 8, "sampling_steps": 8, "members": 1}
+SMALL |= {"architecture__pairwise": False, "training__batch_size": 64, "training__learning_rate": 2e-3}
 """What makes a model fast, for those parameters that a model has."""
 
 
@@ -25,9 +25,13 @@ def spins(n: int = 60, sites: int = 3, seed: int = 0) -> np.ndarray:
 
 
 def model(name: str = "neurise", **params: Any) -> Model:
-    """Make an untrained small model by its name; parameters for speed are left out where a model has none such."""
+    """Make an untrained small model by its name; parameters for speed are left out where a model has none such.
+
+    ``params`` are given as ``set_params`` takes them, those in groups as ``group__name``.
+    """
     kind = discovery.find("neurise.models", name)
-    return kind(**{key: value for key, value in SMALL.items() if key in kind.parameters()} | params)
+    made: Model = kind()
+    return made.set_params(**{key: value for key, value in SMALL.items() if key in kind.leaves()} | params)
 
 
 def is_trained(name: str) -> bool:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from neurise import __version__, discovery
 from neurise.cli import app
 
-HEAVY = ("torch", "numpy", "matplotlib", "scipy", "safetensors", "neurise.models.base")
+HEAVY = ("torch", "numpy", "matplotlib", "scipy", "safetensors", "neurise.modeling.model")
 
 PROBE = """
 import json, sys

@@ -8,8 +8,8 @@ from flows import exact, random_law
 from torch import Tensor, nn
 
 from neurise.laws import distance
-from neurise.models._dfm_objective import Example, PosteriorObjective
-from neurise.models._dfm_path import Path, Walk
+from neurise.models._dfm.objective import Example, PosteriorObjective
+from neurise.models._dfm.path import Path, Walk
 from neurise.models.dfm import SOURCES, JumpChain
 from neurise.sampling import parallel
 from neurise.space import Space

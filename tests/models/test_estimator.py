@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from neurise.models._estimator import plain
+from neurise.modeling.estimator import plain
 
 
 @pytest.mark.parametrize(

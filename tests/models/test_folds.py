@@ -13,8 +13,8 @@ import torch
 import neurise
 from neurise.models import _many
 from neurise.models._folds import with_folds, without_folds
-from neurise.models.base import Run
-from neurise.training.batches import Rows
+from neurise.modeling.model import Run
+from neurise.rows import Rows
 
 FOLDS = 5
 MEMBERS = 3

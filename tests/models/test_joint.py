@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from neurise import discovery
-from neurise.models._joint import Denoiser
+from neurise.modeling.joint import Denoiser
 from neurise.networks.joint_mlp import JointMLP
 from neurise.space import Space
 

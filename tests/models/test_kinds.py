@@ -20,8 +20,8 @@ from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling import graphs, incremental, reverse
 from neurise.space import Space
-from neurise.training.batches import Rows
-from neurise.training.judging import noised
+from neurise.rows import Rows
+from neurise.training.validation import noised
 
 SPACES = {"bits": Space(sites=4, states=2), "trits": Space(sites=3, states=3)}
 both = pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from neurise.models._labels import Labels, as_labels
+from neurise.labels import Labels, as_labels
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from steps import replace_steps
 import neurise
 from neurise import discovery
 from neurise.models import _many
-from neurise.models.base import Model, Run
+from neurise.modeling.model import Model, Run
 from neurise.training.state import TrainingState
 
 TRAINED = [name for name in discovery.names("neurise.models") if tiny.is_trained(name)]

@@ -13,8 +13,8 @@ from pairwise_models import SPACES, generator, law_of, random_model
 import neurise
 from neurise import datasets, exact
 from neurise.models import _pairwise_law
-from neurise.models._pairwise_dense import DenseInteractions
-from neurise.models._pairwise_law import PairwiseLaw, draw_by_tempering, draw_exactly
+from neurise.models._pairwise.dense import DenseInteractions
+from neurise.models._pairwise.law import PairwiseLaw, draw_by_tempering, draw_exactly
 from neurise.models.pairwise import Pairwise
 from neurise.space import Space
 

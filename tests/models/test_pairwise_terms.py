@@ -13,11 +13,11 @@ from steps import replace_steps
 
 import neurise
 from neurise import exact
-from neurise.models._trained import TrainedModel
+from neurise.modeling.trained import TrainedModel
 from neurise.networks._committee import Committee
 from neurise.networks.site_mlp import SiteMLP
 from neurise.training import pairwise
-from neurise.training.batches import Rows
+from neurise.rows import Rows
 
 TERMS = ("pair", "pair_bias", "clean_pair", "clean_pair_bias")
 STATES = pytest.mark.parametrize("states", [2, 3])

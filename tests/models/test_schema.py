@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from neurise.models._schema import Schema, learn_schema
+from neurise.schema import Schema, learn_schema
 
 X = np.array([[-1, 1, 1], [1, 1, -1], [1, 1, 1], [-1, 1, -1]])
 

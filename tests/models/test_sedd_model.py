@@ -10,7 +10,7 @@ import tiny
 import torch
 
 from neurise import exact
-from neurise.models._sedd_bound import elbo
+from neurise.models._sedd.bound import elbo
 from neurise.models.sedd import SEDD
 from neurise.space import Space
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from neurise.training.batches import Rows, digest, split
+from neurise.rows import Rows, digest, split
 
 
 def source(seed: int = 0) -> torch.Generator:

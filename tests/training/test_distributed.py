@@ -12,7 +12,7 @@ import pytest
 import tiny
 import torch
 
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 from neurise.training import distributed
 from neurise.training.distributed import Team
 

@@ -15,7 +15,7 @@ import tiny
 import torch
 from steps import replace_steps
 
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 from neurise.training import loop
 from neurise.training.loop import TrainingDiverged
 from neurise.training.state import TrainingState

@@ -71,7 +71,7 @@ def test_the_validation_noise_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None
                 parameter.add_(torch.linspace(-1, 1, parameter.numel()).reshape(parameter.shape))
         return genuine(objective, *args, **kwargs)
 
-    monkeypatch.setattr("neurise.models._trained.train", stirred)
+    monkeypatch.setattr("neurise.modeling.trained.train", stirred)
     model = tiny.model(keep_prob=0.5, cycles=2).fit(tiny.spins(), max_steps=50)
     scores = {record["validation"] for record in model.history_}
     assert len(scores) == 1

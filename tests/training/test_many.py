@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from neurise import discovery
 from neurise.models import _many
-from neurise.models._trained import TrainedModel
-from neurise.models.base import Run
+from neurise.modeling.trained import TrainedModel
+from neurise.modeling.model import Run
 from neurise.training import loop
-from neurise.training.batches import Rows
+from neurise.rows import Rows
 from neurise.training.clip import clip_
-from neurise.training.many import ManyObjective, ManyRows, Stacked
+from neurise.training.stacked import ManyObjective, ManyRows, Stacked
 from neurise.training.state import TrainingState
 
 TRAINED = [name for name in discovery.names("neurise.models") if tiny.is_trained(name)]

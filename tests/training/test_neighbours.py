@@ -10,8 +10,8 @@ from torch import Tensor
 
 from neurise.space import Space
 from neurise.training import neighbours
-from neurise.training.batches import Rows
-from neurise.training.regressions import sample_of
+from neurise.rows import Rows
+from neurise.energies.regressions import sample_of
 
 CPU = torch.device("cpu")
 SPACES = pytest.mark.parametrize("space", pairwise_models.SPACES, ids=["p=2", "p=3"])

@@ -9,9 +9,9 @@ import tiny
 import torch
 from steps import replace_steps
 
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 from neurise.training import loop, placing, streamed
-from neurise.training.batches import Rows, Source
+from neurise.rows import Rows, Source
 from neurise.training.packed import PackedRows, pack, packed_bytes, unpack
 from neurise.training.streamed import StreamedRows
 
@@ -124,11 +124,11 @@ def test_rows_that_do_not_fit_even_packed_are_streamed(labels: bool, room: int, 
 
 
 def test_how_much_room_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neurise.training.memory.available_bytes", lambda device: 1000)
+    monkeypatch.setattr("neurise.memory.available_bytes", lambda device: 1000)
     assert placing.room_for_rows(CPU, 10) is None  # they are there already
     assert placing.room_for_rows(torch.device("cuda"), 300) == 500
     assert placing.room_for_rows(torch.device("cuda"), 900) == 0
-    monkeypatch.setattr("neurise.training.memory.available_bytes", lambda device: None)
+    monkeypatch.setattr("neurise.memory.available_bytes", lambda device: None)
     assert placing.room_for_rows(torch.device("cuda"), 900) is None
 
 
@@ -147,7 +147,7 @@ def test_a_model_learns_the_same_from_packed_rows(monkeypatch: pytest.MonkeyPatc
         kinds.append(type(rows))
         return genuine(objective, rows, *args, **kwargs)
 
-    monkeypatch.setattr("neurise.models._trained.train", noting)
+    monkeypatch.setattr("neurise.modeling.trained.train", noting)
     plain = fitted(None, monkeypatch)
     monkeypatch.setattr(placing, "place", lambda rows, room, states, **_: PackedRows.of(rows, states))
     packed = fitted(None, monkeypatch)

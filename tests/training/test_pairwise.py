@@ -13,9 +13,9 @@ from torch import Tensor
 
 from neurise.space import Space
 from neurise.training import pairwise, regressions
-from neurise.training.batches import Rows
-from neurise.training.pairwise import Terms
-from neurise.training.regressions import Fit
+from neurise.rows import Rows
+from neurise.energies.pairwise_regression import Terms
+from neurise.energies.regressions import Fit
 
 CPU = torch.device("cpu")
 SPACES = pytest.mark.parametrize("space", pairwise_models.SPACES, ids=["p=2", "p=3"])

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from neurise.training import regressions
-from neurise.training.batches import Rows
-from neurise.training.regressions import Descent, Fit, Sample
+from neurise.rows import Rows
+from neurise.energies.regressions import Descent, Fit, Sample
 
 CPU = torch.device("cpu")
 STATES = pytest.mark.parametrize("states", [2, 3])

@@ -13,7 +13,7 @@ import pytest
 import tiny
 from steps import replace_steps
 
-from neurise.models.base import Model
+from neurise.modeling.model import Model
 from neurise.training import loop
 
 STEPS = 40

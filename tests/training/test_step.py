@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Generator, Tensor, nn
 
-from neurise.training.batches import Rows
-from neurise.training.many import ManyObjective, ManyRows, Stacked
+from neurise.rows import Rows
+from neurise.training.stacked import ManyObjective, ManyRows, Stacked
 from neurise.training.settings import Settings
 from neurise.training.state import TrainingState
 from neurise.training.step import Step, learnt_parameters, optimizer
