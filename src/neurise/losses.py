@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ from torch import Tensor
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 STEEPEST = 1e4
-"""No logit gets a larger gradient from :func:`tempered_screening`."""
+"""No logit gets a larger gradient from :class:`TemperedScreening`."""
 
 
 def screening(logits: Tensor, x_u: Tensor) -> Tensor:
@@ -29,26 +30,31 @@ def screening(logits: Tensor, x_u: Tensor) -> Tensor:
     return torch.exp(-_pick(energy, x_u))
 
 
-def weighted_screening(alpha: float) -> Loss:
+@dataclass(frozen=True)
+class WeightedScreening:
     r"""Screening times the stop-gradient weight :math:`w^\alpha`, where :math:`w = p\,(\prod_a p_a)^{1/p}`.
 
     w is the screening loss that the model expects, :math:`p_a = \mathrm{softmax}(f)_a`; for two states it is
     :math:`2\sqrt{p_+ p_-}`. A weight that depends on the context alone does not move the minimum. α = 0 is screening; for
     two states α = 1 has exactly the gradient of :func:`cross_entropy`.
     """
-    if not math.isfinite(alpha):
-        raise ValueError(f"alpha must be finite, got {alpha}")
 
-    def loss(logits: Tensor, x_u: Tensor) -> Tensor:
+    alpha: float
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.alpha):
+            raise ValueError(f"alpha must be finite, got {self.alpha}")
+
+    def __call__(self, logits: Tensor, x_u: Tensor) -> Tensor:
+        """Return the loss of each example."""
         mean = logits.mean(dim=-1)
         log_weight = math.log(logits.shape[-1]) + mean - torch.logsumexp(logits, dim=-1)
         # One exponential of the sum: the weight is tiny exactly where screening is huge.
-        return torch.exp(alpha * log_weight.detach() - (_pick(logits, x_u) - mean))
-
-    return loss
+        return torch.exp(self.alpha * log_weight.detach() - (_pick(logits, x_u) - mean))
 
 
-def tempered_screening(gamma: float) -> Loss:
+@dataclass(frozen=True)
+class TemperedScreening:
     r"""Path from screening (γ = 0) to cross-entropy (γ = 1), for any number of states.
 
     Screening centres the logits by the uniform law and cross-entropy by the model's own conditional
@@ -62,14 +68,19 @@ def tempered_screening(gamma: float) -> Loss:
     Its mean vanishes at the true conditional whatever r and W are, as long as they depend on the model's conditional alone:
     only the ratio :math:`r_x / p_x` is forced. There its mean derivative is :math:`W(\mathrm{diag}\,r - r r^\top) \ge 0`. W is
     such that the trace of it goes geometrically from that of screening to that of cross-entropy. For two states this is
-    :func:`weighted_screening` of α = γ. The steepest of all tokens, not the one observed, bounds W, so that nothing overflows
+    :class:`WeightedScreening` of α = γ. The steepest of all tokens, not the one observed, bounds W, so that nothing overflows
     and the minimum stays where it is. The value is that of :math:`W r_x/p_x`; it is for descent, not for comparing models.
     """
-    if not math.isfinite(gamma):
-        raise ValueError(f"gamma must be finite, got {gamma}")
 
-    def loss(logits: Tensor, x_u: Tensor) -> Tensor:
-        fixed, states = logits.detach(), logits.shape[-1]
+    gamma: float
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.gamma):
+            raise ValueError(f"gamma must be finite, got {self.gamma}")
+
+    def __call__(self, logits: Tensor, x_u: Tensor) -> Tensor:
+        """Return the loss of each example."""
+        gamma, fixed, states = self.gamma, logits.detach(), logits.shape[-1]
         if states == 1:  # nothing to choose from, and no spread to divide by
             return screening(logits, x_u)
         if states == 2:  # a third of the operations: on a GPU they take longer than the network does
@@ -83,7 +94,9 @@ def tempered_screening(gamma: float) -> Loss:
         centred = _pick(logits, x_u) - (log_r.exp() * logits).sum(dim=-1)
         return torch.exp(log_slope + (centred.detach() - centred))
 
-    return loss
+
+weighted_screening, tempered_screening = WeightedScreening, TemperedScreening
+"""Losses with a parameter are called by it: ``tempered_screening(0.75)``. They are objects, so that models can be pickled."""
 
 
 def _tempered_pair(logits: Tensor, x_u: Tensor, gamma: float) -> Tensor:
@@ -109,7 +122,10 @@ def resolve(name: str) -> Loss:
     plain: dict[str, Loss] = {"screening": screening, "cross_entropy": cross_entropy}
     if name in plain:
         return plain[name]
-    families = {"weighted_screening": (weighted_screening, 1.0), "tempered_screening": (tempered_screening, 0.75)}
+    families: dict[str, tuple[Callable[[float], Loss], float]] = {
+        "weighted_screening": (WeightedScreening, 1.0),
+        "tempered_screening": (TemperedScreening, 0.75),
+    }
     member = re.fullmatch(rf"({'|'.join(families)})(?:\(([-+.\deE]+)\))?", str(name))
     if member:
         family, usual = families[member[1]]
