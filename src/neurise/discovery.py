@@ -70,6 +70,10 @@ def name_of(kind: type) -> str:
     return kind.__module__.rpartition(".")[2]
 
 
-def bind(package: str) -> dict[str, Any]:
-    """Import every file of a package and return what each offers, by name: to bind a function over its own module."""
-    return {name: find(package, name) for name in names(package)}
+def bind(package: str, *, others: bool = True) -> dict[str, Any]:
+    """Import every file of a package and return what each offers, by name: to bind a function over its own module.
+
+    ``others`` adds what other packages offer. A package that binds itself leaves them for later: they may import it.
+    """
+    foreign = _others(package)
+    return {name: find(package, name) for name in names(package) if others or name not in foreign}

@@ -126,9 +126,9 @@ def noised(pmf: Any, noise: SiteNoise, t: int) -> Tensor:
     current = as_law(pmf, space.size, "pmf")
     for site, visits in enumerate(noise.visits(torch.tensor(t)).tolist()):
         if visits:
-            keep = noise.keep_prob**visits
             split = current.view(space.states**site, space.states, -1)
-            current = (keep * split + (1 - keep) * split.mean(dim=1, keepdim=True)).flatten()
+            kernel = noise.log_noised(torch.eye(space.states, dtype=torch.float64), torch.tensor(visits)).exp()
+            current = (kernel.T.to(split.device) @ split).flatten()  # the kernel is [from, to]
     return current
 
 

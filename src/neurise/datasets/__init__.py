@@ -1,5 +1,13 @@
-"""One file a source of data; each offers the function that bears its name."""
+"""One file a source of data; each offers the function that bears its name. Those of other packages are found when they are used."""
 
-from neurise.discovery import bind
+from typing import Any
 
-globals().update(bind("neurise.datasets"))
+from neurise.discovery import bind, find, names
+
+globals().update(bind("neurise.datasets", others=False))
+
+
+def __getattr__(name: str) -> Any:
+    if name in names("neurise.datasets"):
+        return find("neurise.datasets", name)
+    raise AttributeError(f"module 'neurise.datasets' has no attribute {name!r}")

@@ -1,8 +1,10 @@
 r"""How good a fitted model is: a table of measurements, each beside what a perfect model would score.
 
 **Adding a measurement.** Write a function ``measure(case: Case) -> Iterator[Measurement]`` and add it to
-:data:`MEASURES`, or hand it to :func:`evaluate`. A :class:`Case` holds what they all need: the model, its samples, rows
-to compare with, a second lot of rows for the floor, and the pmf where one is known. What does not apply yields nothing.
+:data:`MEASURES`, or hand it to :func:`evaluate`. A metric of another package (an entry point of the group
+``neurise.metrics``) takes part by a function of that name and kind, ``measure``, in its file. A :class:`Case` holds what they
+all need: the model, its samples, rows to compare with, a second lot of rows for the floor, and the pmf where one is known.
+What does not apply yields nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
 from neurise.evaluation.measurement import Measure, Measurement
-from neurise.evaluation.measures import MEASURES
+from neurise.evaluation.measures import MEASURES, measures_of_others
 from neurise.modeling.model import Model
 from neurise.space import Space
 
@@ -63,7 +65,7 @@ def evaluate(
     seed: int = 0,
     exact: bool | None = None,
     baselines: bool = True,
-    measures: Sequence[Measure] = MEASURES,
+    measures: Sequence[Measure] | None = None,
 ) -> Evaluation:
     """Measure a fitted model, or samples (n, sites) from anywhere, against a data set or an (N, sites) array of symbols.
 
@@ -77,6 +79,7 @@ def evaluate(
     known = data if isinstance(data, Dataset) else _as_dataset(data)
     options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
     case = Case(model, known, **options)
+    measures = (*MEASURES, *measures_of_others()) if measures is None else measures
     rows = tuple(row for measure in measures for row in measure(case))
     learnable = case.truth.learnable if baselines else None
     if learnable is not None:

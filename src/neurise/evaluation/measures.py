@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from neurise import discovery
 from neurise.evaluation.case import Case
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.metrics.chi2 import chi2
@@ -164,6 +166,14 @@ MEASURES: tuple[Measure, ...] = (
     likelihood,
     fidelities,
 )
+
+
+def measures_of_others() -> Iterator[Measure]:
+    """Yield the functions ``measure(case)`` that stand beside metrics of other packages."""
+    for name in discovery.names("neurise.metrics"):
+        module = sys.modules[discovery.find("neurise.metrics", name).__module__]
+        if not module.__name__.startswith("neurise.metrics.") and hasattr(module, "measure"):
+            yield module.measure
 
 
 def _options(case: Case) -> dict[str, Any]:

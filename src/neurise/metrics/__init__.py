@@ -1,5 +1,13 @@
-"""One file a metric; each offers the function that bears its name."""
+"""One file a metric; each offers the function that bears its name. Those of other packages are found when they are used."""
 
-from neurise.discovery import bind
+from typing import Any
 
-globals().update(bind("neurise.metrics"))
+from neurise.discovery import bind, find, names
+
+globals().update(bind("neurise.metrics", others=False))
+
+
+def __getattr__(name: str) -> Any:
+    if name in names("neurise.metrics"):
+        return find("neurise.metrics", name)
+    raise AttributeError(f"module 'neurise.metrics' has no attribute {name!r}")

@@ -15,8 +15,8 @@ class SiteNoise(ABC):
 
     **Writing one.** A noise process is one file in ``noise/`` (or a module of another package, named by an entry point of the
     group ``neurise.noise``) whose class bears the file's name. ``NeurISE(chain=Chain(kind="my_noise"))`` makes it as
-    ``MyNoise(space, keep_prob, cycles=…, steps=…)``. It writes what follows; T is ``num_steps``, u = ``site(t)``, and t, x_u
-    and laws broadcast.
+    ``MyNoise(space, keep_prob, cycles=…, steps=…)``. It writes what follows; T is ``num_steps``, u = t mod q for every chain, and
+    t, x_u and laws broadcast.
 
     - :meth:`corrupt` draws :math:`X_t \mid X_0` in one shot, and :meth:`target` says which token the network should find then.
     - :meth:`reverse` makes the Bayes kernel of one step from the conditional :math:`\mu_t(\cdot \mid x_{-u})`, and
@@ -45,6 +45,14 @@ class SiteNoise(ABC):
     def is_hard(self) -> bool:
         """Whether one visit erases a site, so that a visited site tells nothing."""
         return self.keep_prob == 0
+
+    @property
+    def kept_bonus(self) -> float | None:
+        r"""Return :math:`\log k(b \mid b) - \log k(b \mid a)`, a ≠ b, where it is one number for all tokens and steps.
+
+        Fast samplers draw with it. None says that the kernel of :meth:`reverse` has another form; then they ask for that.
+        """
+        return 0.0 if self.is_hard else None
 
     def top(self, cycle: int) -> int:
         """Return how many sites a cycle touches: all of them, or fewer in the last one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -45,6 +46,11 @@ class RoundRobin(SiteNoise):
     def num_steps(self) -> int:
         """Return T, the number of steps."""
         return self.cycles * self.space.sites if self.steps is None else int(self.steps)
+
+    @property
+    def kept_bonus(self) -> float:
+        r"""How much likelier Bayes' rule makes the present token, :math:`\log(1 + \varepsilon p / (1 - \varepsilon))`."""
+        return 0.0 if self.heat_bath else math.log1p(self.keep_prob * self.space.states / (1 - self.keep_prob))
 
     def keep_probs(self, t: Tensor) -> Tensor:
         r"""Probability :math:`\varepsilon^{v_i(t)}` that a site at time t still holds what it held at time 0, (..., sites)."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Generator, Tensor
 
@@ -91,9 +89,11 @@ def run_cycle(walk: Walk, noise: SiteNoise, x: Tensor, level: Tensor, *, sweep: 
 
 
 def kept_bonus(noise: SiteNoise) -> float:
-    r"""Return the logarithm of :math:`k(b \mid b) / k(a \mid b)`, a ≠ b: how much likelier Bayes' rule makes the present token."""
-    keep, states = noise.keep_prob, noise.space.states
-    return 0.0 if getattr(noise, "heat_bath", False) else math.log1p(keep * states / (1 - keep))
+    """Return what Bayes' rule adds to the logit of the present token; noise that has no such number is not for walks."""
+    bonus = noise.kept_bonus
+    if bonus is None:
+        raise ValueError(f"{type(noise).__name__} has no kept_bonus: its kernel is for the reference loop")
+    return bonus
 
 
 def choose(logits: Tensor, x_u: Tensor, level: Tensor, *, bonus: float) -> Tensor:

@@ -131,7 +131,7 @@ def serves(method: str, conditionals: Conditionals, precision: str = "float32") 
     """Whether a form of the loop can run with these conditionals where they are."""
     if method == "reference":
         return precision == "float32"
-    if conditionals.noise.tokens != conditionals.noise.space.states:
+    if conditionals.noise.tokens != conditionals.noise.space.states or conditionals.noise.kept_bonus is None:
         return False
     if method == "incremental":
         return True
