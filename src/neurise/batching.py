@@ -8,6 +8,8 @@ import torch
 
 MEMORY_BUDGET = 2**28
 """Bytes that one piece may take. A constant, so that a seed gives the same samples on every machine."""
+CACHE = 2**22
+"""Bytes of a piece on a CPU that is gone through many times, so that it stays in the cache."""
 ON_GPU = 4
 """So many times as much on a GPU, which small pieces would leave idle."""
 

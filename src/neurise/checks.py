@@ -106,3 +106,13 @@ def order(value: Sequence[int] | None, sites: int) -> tuple[int, ...]:
     if places.ndim != 1 or places.dtype.kind not in "iu" or sorted(places.tolist()) != list(range(sites)):
         raise ValueError(f"order must name each of the sites 0 … {sites - 1} once, got {places.ravel().tolist()[:20]}")
     return tuple(places.tolist())
+
+
+def unseen(value: Any, states: int) -> float:
+    """Return a probability that all symbols of a constant site but one can have."""
+    if not is_number(value) or not 0 <= value < 1 / states:  # a NaN fails this too
+        raise ValueError(
+            f"unseen must be in [0, 1/{states}), got {value!r}: it is the probability of each symbol that a constant "
+            f"site never held, and {states} states share what there is; 1e-6 is small, 0 makes them impossible"
+        )
+    return float(value)

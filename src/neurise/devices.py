@@ -1,10 +1,17 @@
-"""Where to compute, and the random numbers there."""
+"""Where to compute: the device, its random numbers and its memory."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import torch
+from torch import nn
 
 from neurise import checks
+
+COPIES = 7
+"""Weights, gradients, two moments of the optimiser, the average, the best so far, and a working copy."""
 
 
 def resolve(device: str | torch.device | None) -> torch.device:
@@ -28,3 +35,41 @@ def generator(seed: int | None, device: torch.device) -> torch.Generator:
         source.seed()
         return source
     return source.manual_seed(checks.seed(seed))
+
+
+def training_bytes(network: nn.Module, rows_bytes: int, batch_size: int, bytes_per_example: int) -> int:
+    """Estimate the peak memory of training."""
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in network.parameters())
+    return COPIES * weights + rows_bytes + batch_size * bytes_per_example
+
+
+def available_bytes(device: torch.device) -> int | None:
+    """How much memory is free on a device; None where that cannot be told."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        line = next((line for line in meminfo.read_text().splitlines() if line.startswith("MemAvailable:")), None)
+        return int(line.split()[1]) * 1024 if line else None
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return None
+
+
+def readable(size: float) -> str:
+    """Write a number of bytes as a person would."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def require_memory(needed: int, device: torch.device, advice: str) -> None:
+    """Raise MemoryError if the estimated use exceeds free memory."""
+    available = available_bytes(device)
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"this needs about {readable(needed)} of memory on {device}, and {readable(available)} are free; {advice}"
+        )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise._codes import NO_MISSING, as_array, is_text, refuse_where, settle_objects
+from neurise.alphabet import NO_MISSING, as_array, is_text, refuse_where, settle_objects
 
 
 @dataclass(frozen=True)

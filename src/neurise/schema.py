@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from neurise import checks
-from neurise._codes import as_array, is_text, kind_of
-from neurise.alphabet import Alphabet, Symbols, as_matrix
+from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of
 from neurise.labels import Labels, as_labels
 from neurise.rows import Rows
 from neurise.space import Space

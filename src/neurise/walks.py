@@ -68,6 +68,13 @@ def relative(logits: Tensor) -> Tensor:
     return logits[..., 1:] - logits[..., :1] if logits.shape[-1] == 2 else logits
 
 
+def log_law(logits: Tensor) -> Tensor:
+    """Return the log-law of what :meth:`Walk.logits` gave, (n, states)."""
+    if logits.shape[-1] > 1:
+        return torch.log_softmax(logits, dim=-1)
+    return torch.cat([functional.logsigmoid(-logits), functional.logsigmoid(logits)], dim=-1)
+
+
 class Planned(Walk):
     """The fast form: sums of columns that follow the tokens, and pairwise terms a block of sites at a time."""
 

@@ -11,7 +11,7 @@ import torch
 from chi_square import assert_drawn_from
 
 from neurise import exact
-from neurise.networks.parts.inputs import terms
+from neurise.networks.parts.layers import terms
 from neurise.sampling import fused, incremental
 
 pytest.importorskip("triton")

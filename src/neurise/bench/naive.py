@@ -15,7 +15,7 @@ from torch.nn import functional
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals
 from neurise.losses import screening
-from neurise.networks.parts.inputs import visible_one_hot
+from neurise.networks.parts.layers import visible_one_hot
 from neurise.networks.site_mlp import SiteMLP
 
 

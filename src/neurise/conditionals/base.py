@@ -8,15 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
-from neurise.batching import batches
 from neurise.networks.parts.plan import Plan, View
 from neurise.noise.base import SiteNoise
-from neurise.walks import Planned, Recomputed, Walk
+from neurise.walks import Planned, Recomputed, Walk, log_law
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,6 @@ class Frame:
     noise: SiteNoise
     classes: int
     constant: Tensor  # (sites,): the only token of a site, or −1; on the device of the model
-
-    @property
-    def varies(self) -> Tensor:
-        """Which sites there is something to learn about, (sites,) booleans."""
-        return self.constant < 0
 
 
 class Certain(NamedTuple):
@@ -51,6 +45,10 @@ class Conditionals(nn.Module, ABC):
     """
 
     noise: SiteNoise
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._plans: dict[bool, Plan | None] = {}  # of the chain and of sweeps, once they are laid out
 
     @abstractmethod
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -84,7 +82,7 @@ class Conditionals(nn.Module, ABC):
         """Return the conditionals that a corrector asks at time 0; a correction of the chain's own steps is left out."""
         return self
 
-    @property
+    @cached_property
     def is_autoregressive(self) -> bool:
         """Whether the product of conditionals normalises: hard noise on all sites, and no step looks at an erased one."""
         noise = self.noise
@@ -96,13 +94,22 @@ class Conditionals(nn.Module, ABC):
     def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the conditionals of all sites of rows (n, sites) in the last cycle, t = u, (n, sites, states).
 
-        By default a loop over as many steps at a time as fit the memory budget.
+        By default a walk that is told every token: each step looks at what was put before it.
         """
-        parts = []
-        for steps in batches(self.noise.space.sites, self.bytes_per_row * len(x)):
-            t = torch.arange(steps.start, steps.stop, device=x.device)[:, None]  # (S, 1), against (n, sites)
-            parts.append(self.log_conditional(t, t, x, y))
-        return torch.cat(parts).transpose(0, 1)
+        state = x.T.contiguous()
+        walk = self.walk(state, y, torch.zeros(1, dtype=torch.int64, device=x.device))
+        answers = []
+        for u in reversed(range(len(state))):
+            answers.append(log_law(walk.logits(u)))
+            walk.put(u, state[u])
+        return torch.stack(answers[::-1], dim=1)
+
+    def lay_out(self) -> Self:
+        """Work out once what every walk needs; the tensors must not change any more."""
+        for view in (self.view(sweep=False), self.view(sweep=True)):
+            if view is not None:
+                self._plans[view.sweep] = self.plan(view)
+        return self
 
     # --- walks ------------------------------------------------------------------------------------------------------
 
@@ -119,7 +126,7 @@ class Conditionals(nn.Module, ABC):
         """Follow rows (sites, n) through a cycle (1,), from site ``top`` − 1 to 0, or through a sweep at time 0."""
         top = len(x) if top is None else top
         view = self.view(sweep=sweep)
-        plan = None if view is None else self.plan(view)
+        plan = None if view is None else self._plans.get(sweep) or self.plan(view)
         if view is None or plan is None:
             return self._walk_without_plan(x, y, cycle, top=top, sweep=sweep, precision=precision)
         return Planned(plan, view, cycle, x, y, top=top, precision=precision)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from neurise import checks, conditionals
+from neurise import conditionals
 from neurise.conditionals.base import Certain, Conditionals, Frame
 from neurise.networks.parts.plan import Plan, View
 from neurise.walks import Walk, relative
@@ -60,6 +60,11 @@ class KnownSites(Conditionals):
         held = self.constant[u][..., None] == torch.arange(states, device=u.device)
         clean = torch.full_like(held, self.unseen, dtype=torch.float64)
         return self.noise.log_noised(clean.masked_fill(held, 1 - (states - 1) * self.unseen), visits)
+
+    def lay_out(self) -> Self:
+        """Lay the learnt part out, which walks by itself."""
+        self.inner.lay_out()
+        return super().lay_out()
 
     def plan(self, view: View) -> Plan | None:
         """Plan the learnt part."""
@@ -116,13 +121,3 @@ class KnownWalk(Walk):
     def put(self, u: int, token: Tensor) -> None:
         """Let the learnt conditionals follow."""
         self.inner.put(u, token)
-
-
-def checked_unseen(unseen: Any, states: int) -> float:
-    """Return a probability that all symbols but one can have."""
-    if not checks.is_number(unseen) or not 0 <= unseen < 1 / states:  # a NaN fails this too
-        raise ValueError(
-            f"unseen must be in [0, 1/{states}), got {unseen!r}: it is the probability of each symbol that a constant "
-            f"site never held, and {states} states share what there is; 1e-6 is small, 0 makes them impossible"
-        )
-    return float(unseen)

@@ -30,7 +30,8 @@ class NetworkConditionals(Conditionals):
             hide_noised,
             ignore_constant,
         )
-        ignored = ~frame.varies if ignore_constant else torch.zeros_like(frame.varies)
+        constant = frame.constant >= 0
+        ignored = constant if ignore_constant else torch.zeros_like(constant)
         self.register_buffer("ignored", ignored, persistent=False)
 
     @property

@@ -15,12 +15,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from neurise import checks
+from neurise.conditionals.base import Frame
 from neurise.energies.regressions import Fit, Sample, descend, marginals, most_bend, sample_of
+from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows, into_folds
 
 STRENGTHS = (0.2, 0.1, 0.05, 0.02, 0.005)
@@ -117,3 +123,47 @@ def expanded(found: Fit, sites: int, states: int) -> Terms:
     half = torch.tensor([-0.5, 0.5], device=found.weight.device)
     pair = half[None, :, None, None] * found.weight[:, None, :, None] * half
     return Terms(pair.flatten(2), found.bias[:, None] * half)
+
+
+@torch.no_grad()
+def fit_terms(
+    network: Stack, frame: Frame, rows: Rows, held: Rows | None, *, seed: int, graph: Tensor | None = None
+) -> None:
+    """Fit the pairwise terms of stacked networks, sums whose first part is a ``PairwiseTerms``, and freeze them.
+
+    Step u sees the sites after u. The terms of the clean conditionals, if the networks have such, see all other sites, or
+    the neighbours in a ``graph``, (sites, sites) booleans. Where rows have folds, network k gets terms that were fitted
+    without fold k.
+    """
+    terms: dict[str, nn.Parameter] = dict(network.pattern.get_submodule("parts.0").named_parameters())
+    states, device, varies = frame.noise.space.states, frame.constant.device, (frame.constant < 0).cpu()
+    place = torch.arange(len(varies))
+    every = (place[:, None] != place) & varies & varies[:, None]
+    without = [None if rows.fold is None else rows.fold != member for member in range(network.size)]
+    own = replace(rows, fold=None)
+    fit_all = partial(fit, own, held, states, seed=seed, device=device)
+    found = {"": fit_all((place[:, None] < place) & every, parts=without)}
+    if "clean_pair" in terms:
+        from neurise.energies import neighbours  # which is built on this file
+
+        near = None if graph is None else neighbours.fit(own, states, every & graph, parts=without, device=device)
+        found["clean_"] = near or fit_all(every, parts=without)
+    for member in range(network.size):
+        if "clean_" in found:  # step 0 is both: it sees everything
+            for chain, clean in zip(found[""][member], found["clean_"][member], strict=True):
+                chain[0] = clean[0]
+        for kind, fitted in found.items():
+            for name, values in fitted[member]._asdict().items():
+                target = terms[f"{kind}{name}"][member]
+                target.copy_(values.to(target))
+    for parameter in terms.values():
+        parameter.requires_grad_(False)
+
+
+def adjacency(pairs: Any, order: Sequence[int]) -> Tensor:
+    """Write pairs of the user's sites as booleans (sites, sites), at the places that the sites have in the chain."""
+    given = checks.pairs("graph", pairs, len(order))
+    place = np.argsort(np.asarray(order))[given]
+    near = torch.zeros(len(order), len(order), dtype=torch.bool)
+    near[place[:, 0], place[:, 1]] = near[place[:, 1], place[:, 0]] = True
+    return near

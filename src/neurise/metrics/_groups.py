@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from neurise._codes import as_array
+from neurise.alphabet import as_array
 from neurise.batching import batches
 
 ENUMERABLE = 2**20

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from neurise import devices
-from neurise._codes import codes_of, is_text
-from neurise.alphabet import Alphabet, as_matrix
+from neurise.alphabet import Alphabet, as_matrix, codes_of, is_text
 from neurise.batching import MEMORY_BUDGET, batches
 from neurise.space import MAX_STATES, Space
 

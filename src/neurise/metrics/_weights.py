@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neurise._codes import as_array
+from neurise.alphabet import as_array
 
 
 @dataclass(frozen=True)

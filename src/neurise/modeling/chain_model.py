@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import conditionals, discovery, exact, likelihood
+from neurise import checks, conditionals, discovery, exact, likelihood
 from neurise.alphabet import Symbols
 from neurise.batching import batches
 from neurise.conditionals.base import Conditionals, Frame
@@ -103,7 +103,7 @@ class ChainModel(Model):
     @property
     def knows_clean(self) -> bool:
         """Whether the network was taught the conditionals of the data itself, at any site."""
-        return bool(self.fitted_params_.get("corrector__clean"))
+        return bool(self.fitted_params_["corrector"].clean)
 
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
         """Normalise the likelihoods of the p configurations that differ at one place."""
@@ -150,13 +150,10 @@ class ChainModel(Model):
     def sweeps_of(self, sweeps: Any) -> Sweeps:
         """Return how many sweeps run at which times: the user's wish, or what ``fit`` chose."""
         wanted = self.corrector.sweeps if sweeps is None else sweeps
-        taught = self.fitted_params_
-        return checked_sweeps(
-            wanted,
-            self.conditionals,
-            clean=self.knows_clean,
-            anytime=bool(taught.get("corrector__anytime")),
-        )
+        if checks.is_number(wanted) and wanted == 0:
+            return {}
+        anytime = bool(self.fitted_params_["corrector"].anytime)
+        return checked_sweeps(wanted, self.conditionals, clean=self.knows_clean, anytime=anytime)
 
     def _draw(self, request: Request) -> Tensor:
         sweeps = self.sweeps_of(request.sweeps)
@@ -204,4 +201,4 @@ class ChainModel(Model):
         for name, buffer in kept.items():  # they are part of the schema, not of what was learnt
             made.get_buffer(name).copy_(buffer)
         made.requires_grad_(False).load_state_dict(dict(tensors))
-        self.conditionals_ = made
+        self.conditionals_ = made.lay_out()

@@ -38,7 +38,7 @@ class Estimator:
     @classmethod
     def leaves(cls) -> dict[str, Any]:
         """Return all parameters and their defaults, those of a group as ``group__name`` in the place of the group."""
-        return _flat(cls.parameters())
+        return flat(cls.parameters())
 
     @classmethod
     def unknown(cls, name: str) -> str:
@@ -61,7 +61,7 @@ class Estimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments as they were given; ``deep`` adds what is in the groups, as ``group__name``."""
         own = {name: getattr(self, name) for name in self.parameters()}
-        return {**own, **_flat(own)} if deep else own
+        return {**own, **flat(own)} if deep else own
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments, also those in groups as ``group__name``; an unknown one is an error."""
@@ -78,7 +78,7 @@ class Estimator:
 
     def flat_params(self) -> dict[str, Any]:
         """Return all parameters, those in groups as ``group__name``: what files hold."""
-        return _flat({name: getattr(self, name) for name in self.parameters()})
+        return flat({name: getattr(self, name) for name in self.parameters()})
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags  # only scikit-learn itself asks for this
@@ -119,7 +119,7 @@ def _changes(group: Any, default: Any) -> list[str]:
     return [f"{name}={value!r}" for name, value in _fields(group).items() if plain(value) != plain(usual[name])]
 
 
-def _flat(params: Mapping[str, Any]) -> dict[str, Any]:
+def flat(params: Mapping[str, Any]) -> dict[str, Any]:
     """Put what is in groups in the place of the groups, as ``group__name``."""
     flat: dict[str, Any] = {}
     for name, value in params.items():

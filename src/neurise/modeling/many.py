@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -15,9 +17,8 @@ import torch
 from neurise import checks, devices
 from neurise.alphabet import Symbols
 from neurise.modeling.estimator import plain
-from neurise.modeling.job import Job
 from neurise.modeling.model import Model, Run
-from neurise.modeling.trained import TrainedModel
+from neurise.modeling.trained import MOMENT, Job, TrainedModel
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows
 from neurise.schema import learn_schema
@@ -113,6 +114,7 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
     own = _fresh(model)
     schema, rows, held = learn_schema(X, y, weights, validation, alphabet=own.alphabet, order=own.order)
     own.begin_fit(schema, place)
+    own.check()
     varies = bool((schema.constant < 0).any())
     return Trial(own, rows, held, run, own.jobs(rows, held, run) if isinstance(own, TrainedModel) and varies else [])
 
@@ -123,7 +125,7 @@ def _kind(job: Job) -> str:
     rows = [[part is None for part in (rows.y, rows.weights, rows.fold)] for rows in (job.rows, job.held or job.rows)]
     frame = getattr(job.objective, "frame", None)
     constant = None if frame is None else frame.constant.tolist()
-    return json.dumps([job.identity, plain(job.settings), shapes, rows, job.held is None, constant])
+    return json.dumps([plain(job.params), plain(job.settings), shapes, rows, job.held is None, constant])
 
 
 def _learn_all(trials: list[Trial]) -> None:
@@ -158,7 +160,12 @@ def _train(jobs: list[Job], *, verbose: bool | None) -> None:
             jobs[0].run(checkpoint=None, resume=False, verbose=verbose)
         return
     settings, device, states = jobs[0].settings, jobs[0].device, jobs[0].states
-    settings = settings.after(sum(job.prepare_weights() for job in jobs))
+    began = time.monotonic()
+    for job in jobs:
+        job.prepare_weights()
+    if settings.max_seconds is not None:
+        left = settings.max_seconds - (time.monotonic() - began)
+        settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
     stack = Stack([job.objective.network for job in jobs])
     held = [job.held for job in jobs if job.held is not None]
     history: list[dict[str, Any]] = []

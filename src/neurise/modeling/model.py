@@ -15,7 +15,7 @@ from neurise import checks, devices
 from neurise._version import __version__
 from neurise.alphabet import Symbols
 from neurise.modeling.elbo import Elbo, bound
-from neurise.modeling.estimator import Estimator, plain
+from neurise.modeling.estimator import Estimator, flat, plain
 from neurise.modeling.summary import Summary
 from neurise.persistence import save_folder
 from neurise.rows import Rows
@@ -81,6 +81,9 @@ class Model(Estimator, ABC):
     # learn; or "solved": the answer has a closed form
     device_: torch.device
     fitted_params_: dict[str, Any]  # the parameters as they were when fit was called
+
+    def check(self) -> None:
+        """Raise ValueError for the first parameter that cannot be used; the schema is known. ``fit`` calls it first."""
 
     # --- what a model writes ---------------------------------------------------------------------------------------
 
@@ -153,6 +156,7 @@ class Model(Estimator, ABC):
         before = dict(vars(self))
         self.begin_fit(schema, place)
         try:
+            self.check()
             self._learn(rows, held, run)
         except Exception as error:
             # Training that diverges or cannot write a checkpoint leaves a usable model. Whatever else fails, a setting or
@@ -165,8 +169,8 @@ class Model(Estimator, ABC):
 
     def begin_fit(self, schema: Schema, device: torch.device) -> None:
         """Take over what is known of the data; nothing is learnt yet."""
+        self.fitted_params_ = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         self.schema_, self.device_, self.history_, self.stopped_ = schema, device, [], "constant"
-        self.fitted_params_ = self.flat_params()
 
     # --- using -----------------------------------------------------------------------------------------------------
 
@@ -289,8 +293,8 @@ class Model(Estimator, ABC):
 
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters as they were fitted; those that say how to sample as they are."""
-        now = self.flat_params()
-        return {**self.fitted_params_, **{name: now[name] for name in self.changeable}}
+        now, then = self.flat_params(), flat(self.fitted_params_)
+        return {**then, **{name: now[name] for name in self.changeable}}
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Self:

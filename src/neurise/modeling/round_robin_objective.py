@@ -64,11 +64,11 @@ class RoundRobinObjective(ABC):
     def _steps(self) -> Tensor:
         """Steps at sites that vary. Found once: to count them is to wait for the device."""
         steps = torch.arange(self.frame.noise.num_steps, device=self.frame.constant.device)
-        return steps[self.frame.varies[self.frame.noise.site(steps)]]
+        return steps[self.frame.constant[self.frame.noise.site(steps)] < 0]
 
     @cached_property
     def _sites(self) -> Tensor:
-        return torch.nonzero(self.frame.varies).flatten()
+        return torch.nonzero(self.frame.constant < 0).flatten()
 
     @cached_property
     def _seer(self) -> NetworkConditionals:

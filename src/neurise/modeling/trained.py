@@ -5,23 +5,123 @@ from __future__ import annotations
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from neurise import checks
+from neurise import checks, devices
 from neurise.modeling.estimator import plain
-from neurise.modeling.job import Job
 from neurise.modeling.model import Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
-from neurise.rows import Rows, split
-from neurise.training.loop import TrainingDiverged, Watcher
+from neurise.rows import Rows, Source, digest, split
+from neurise.training import distributed, placing
+from neurise.training.loop import TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
-from neurise.training.settings import Settings, Training
+from neurise.training.settings import PRECISIONS, Settings, Training
 from neurise.training.state import TrainingState, part_folder
+
+MOMENT = 0.1
+"""Seconds that a run always has, so that it makes a step."""
+
+
+@dataclass
+class Job:
+    """A network to train. A model is trained as one job, or as several of them whose networks then answer together."""
+
+    objective: Objective  # its network is made on the meta device, until begin
+    rows: Rows
+    held: Rows | None  # rows that validate
+    settings: Settings
+    seed: int
+    device: torch.device
+    states: int
+    params: dict[str, Any]  # of the model, as they were when fit was called
+    limit: float | None = None  # seconds of the whole run, of which this job has a part
+    prepare: Callable[[Job], None] | None = None  # what is done to the drawn weights before the loop
+    history: list[dict[str, float]] = field(default_factory=list)
+    stopped: str = "interrupted"  # unless training comes to an end of its own
+
+    def begin(self, together: int = 1) -> None:
+        """Check that so many jobs like this one fit into memory together, and draw the weights."""
+        network = self.objective.network
+        # On a device of their own, rows that do not fit are streamed.
+        kept = self.rows.num_bytes if self.device.type == "cpu" else 0
+        needed = devices.training_bytes(network, kept, self.settings.batch_size, self.objective.bytes_per_example)
+        fewer = "" if together == 1 else ", or train fewer models together"
+        devices.require_memory(together * needed, self.device, f"use a smaller batch_size or width{fewer}")
+        # Weights are drawn on the CPU, so that a seed means the same start on every device.
+        network.to_empty(device="cpu").reset(torch.Generator().manual_seed(self.seed))  # type: ignore[operator]
+        network.to(self.device)
+
+    def run(
+        self, *, checkpoint: Path | None, resume: bool, verbose: bool | None, watchers: Sequence[Watcher] = ()
+    ) -> None:
+        """Train. The network ends with the best weights, whatever ends the run."""
+        began = time.monotonic()
+        self.prepare_weights()
+        settings = self.settings
+        if settings.max_seconds is not None:  # a moment is always left, in which a step is made
+            left = settings.max_seconds - distributed.agreed(time.monotonic() - began)
+            settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
+        rows, held = self._place(settings)
+        fingerprint = {} if checkpoint is None else self._fingerprint(rows)
+        try:
+            self.stopped = train(
+                self.objective,
+                rows,
+                held,
+                settings,
+                generator=torch.Generator(self.device).manual_seed(self.seed),
+                fingerprint=fingerprint,
+                checkpoint=checkpoint,
+                resume=resume,
+                verbose=verbose,
+                history=self.history,
+                watchers=watchers,
+            )
+        except TrainingDiverged:
+            self.stopped = "diverged"
+            raise
+
+    def prepare_weights(self) -> None:
+        """Do to the drawn weights what is to be done before the loop."""
+        if self.prepare is not None:
+            self.prepare(self)
+
+    def _fingerprint(self, rows: Source) -> dict[str, Any]:
+        """Return what a checkpoint must share with this run to be gone on from."""
+        found = {
+            "data": digest(self.rows, self.held),
+            "model": json.dumps(plain(self.params)),
+            "seed": self.seed,
+            "max_steps": self.settings.max_steps,
+            "max_seconds": self.limit,
+            "device": self.device.type,
+        }
+        # Streamed rows give other draws, and whether they are streamed depends on how much memory is free.
+        return {**found, "rows": "streamed"} if placing.is_streamed(rows) else found
+
+    def _place(self, settings: Settings) -> tuple[Source, Source | None]:
+        """Put the rows where the network can learn from them."""
+        if self.device.type == "cpu":
+            return self.rows, self.held
+        others = devices.training_bytes(
+            self.objective.network, 0, settings.batch_size, self.objective.bytes_per_example
+        )
+        room = placing.room_for_rows(self.device, others)
+        options: dict[str, Any] = {
+            "states": self.states,
+            "device": self.device,
+            "batch_size": settings.batch_size,
+            "seed": self.seed,
+        }
+        rows = placing.place(self.rows, room=room, **options)
+        left = None if room is None else room - rows.num_bytes
+        return rows, None if self.held is None else placing.place(self.held, room=left, **options)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -67,13 +167,22 @@ class TrainedModel(Model):
         job.objective.network.load_state_dict(state.average, strict=False)
         self.objective_ = job.objective
 
+    def check(self) -> None:
+        """Raise ValueError for the first parameter that cannot be used."""
+        training = self.training
+        checks.positive("clip_norm", training.clip_norm, finite=False)
+        checks.not_negative("weight_decay", training.weight_decay)
+        for name in ("warmup", "average_decay", "validation_fraction"):
+            checks.share(name, getattr(training, name))
+        checks.one_of("precision", training.precision, PRECISIONS)
+
     # --- training --------------------------------------------------------------------------------------------------
 
     def job(self, objective: Objective, rows: Rows, held: Rows | None, run: Run, **more: Any) -> Job:
         """Make a job for this model."""
         settings = self.settings(run.max_steps, run.max_seconds)
-        identity = {"model": json.dumps([type(self).__name__, plain(self.flat_params()), plain(settings)])}
-        return Job(objective, rows, held, settings, run.seed, self.device_, self.space_.states, identity, **more)
+        own = {"params": {"": type(self).__name__, **self.fitted_params_}, "limit": run.max_seconds, **more}
+        return Job(objective, rows, held, settings, run.seed, self.device_, self.schema_.space.states, **own)
 
     def built(self) -> Objective:
         """Build the objective as shapes alone: how large the network is should be known before memory is taken."""
@@ -88,9 +197,21 @@ class TrainedModel(Model):
 
     def settings(self, max_steps: int | None, max_seconds: float | None) -> Settings:
         """Return the settings of the loop: the constructor's, and what ``fit`` was told."""
+        training = self.chosen_training()
         if max_steps is None and max_seconds is None:
             max_steps = self.chosen_steps()
-        return Settings.of(self.chosen_training(), max_steps=max_steps, max_seconds=max_seconds)
+        return Settings(
+            checks.positive_whole("batch_size", training.batch_size),
+            checks.positive("learning_rate", training.learning_rate),
+            training.weight_decay,
+            training.warmup,
+            training.clip_norm,
+            training.average_decay,
+            checks.positive_whole("patience", training.patience),
+            training.precision,
+            max_steps,
+            max_seconds,
+        )
 
     def chosen_steps(self) -> int:
         """Return how long to train where ``fit`` says nothing."""

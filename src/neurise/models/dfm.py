@@ -14,7 +14,7 @@ from neurise.checks import is_number, positive_whole
 from neurise.modeling.joint import JointChain, JointModel, Noise
 from neurise.models._dfm.objective import Posterior, PosteriorObjective
 from neurise.models._dfm.path import Path, Walk
-from neurise.networks.parts.inputs import one_hot
+from neurise.networks.parts.layers import one_hot
 from neurise.noise.absorbing import Absorbing
 from neurise.noise.uniform import Uniform
 from neurise.training.objective import Objective

@@ -71,11 +71,15 @@ class GGM(RoundRobinModel):
     def _noise_options(self) -> dict[str, Any]:
         return {"heat_bath": checks.one_of("reverse", self.reverse, REVERSALS) == "heat_bath"}
 
-    def _objective(self, network: Stack, frame: Frame) -> ClassifierObjective:
+    def check(self) -> None:
+        """Raise ValueError for the first parameter that cannot be used."""
+        super().check()
         if self.keep_prob == 0:
             raise ValueError(
                 "keep_prob must be above 0 for GGM: at 0 every token is redrawn, so that no classifier can tell kept from "
                 "redrawn, and the conditional would be a division by zero; NeurISE takes keep_prob=0"
             )
-        clean, anytime = self.corrector.clean, checks.flag("anytime", self.corrector.anytime)
+
+    def _objective(self, network: Stack, frame: Frame) -> ClassifierObjective:
+        clean, anytime = self.corrector.clean, self.corrector.anytime
         return ClassifierObjective(network, frame, hide_noised=False, clean=clean, anytime=anytime)

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+import torch
 from torch import Tensor
 
-from neurise import checks, devices, losses
+from neurise import checks, losses
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.moment_matched import match
-from neurise.energies.chain_terms import adjacency, fit_terms
-from neurise.modeling.job import Job
+from neurise.energies.pairwise_regression import adjacency, fit_terms
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.search_space import NOISE, SHARED, SearchSpace
 from neurise.modeling.sizes import Sizes
+from neurise.modeling.trained import Job
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows
 
@@ -85,22 +86,11 @@ class NeurISE(RoundRobinModel):
         }
         return cls().set_params(**{**form, **changes})
 
-    def _objective(self, network: Stack, frame: Frame) -> ConditionalObjective:
-        clean, anytime = self.corrector.clean, checks.flag("anytime", self.corrector.anytime)
-        hide = checks.flag("hide_noised", self.chain.hide_noised)
-        loss = losses.resolve(self.loss)
-        return ConditionalObjective(network, frame, hide, loss, clean=clean, anytime=anytime)
-
-    def _uses_pairwise(self, best: Sizes) -> bool:
-        return super()._uses_pairwise(best) or (self.architecture.pairwise is None and bool(self._terms_asked()))
-
-    def _terms_asked(self) -> list[str]:
-        """Return the names of the parameters that need pairwise terms."""
-        return ["calibrate"] * checks.flag("calibrate", self.calibrate) + ["graph"] * (self.graph is not None)
-
-    def _check_terms(self) -> None:
-        """Raise ValueError where pairwise terms are needed and there are none."""
-        asked, best = self._terms_asked(), self.chosen()
+    def check(self) -> None:
+        """Raise ValueError for the first parameter that cannot be used, or that needs pairwise terms where there are none."""
+        super().check()
+        losses.resolve(self.loss)
+        asked = ["calibrate"] * checks.flag("calibrate", self.calibrate) + ["graph"] * (self.graph is not None)
         if self.graph is not None:
             adjacency(self.graph, self.schema_.order)
             if not self.corrector.clean:
@@ -108,7 +98,7 @@ class NeurISE(RoundRobinModel):
                     "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
                     "corrector__clean above 0, 0.25 say"
                 )
-        if asked and not (self._is_hard() and best.pairwise and self.network == "site_mlp"):
+        if asked and not (self._is_hard and self.chosen().pairwise and self.network == "site_mlp"):
             raise ValueError(
                 f"{' and '.join(asked)} needs the pairwise terms of an autoregressive model: keep_prob=0, "
                 f"chain__hide_noised=True, network='site_mlp' and architecture__pairwise=True, got keep_prob="
@@ -116,10 +106,17 @@ class NeurISE(RoundRobinModel):
                 f"architecture__pairwise={self.architecture.pairwise}"
             )
 
-    def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
-        """Check what pairwise terms need before anything is trained."""
-        self._check_terms()
-        return super().jobs(rows, held, run)
+    def chosen(self) -> Sizes:
+        """Return what suits the data; what is calibrated, or looks at a graph, has pairwise terms unless that is ruled out."""
+        found = super().chosen()
+        if self.architecture.pairwise is None and (self.calibrate is True or self.graph is not None):
+            return found._replace(pairwise=True)
+        return found
+
+    def _objective(self, network: Stack, frame: Frame) -> ConditionalObjective:
+        loss, corrector = losses.resolve(self.loss), self.corrector
+        hide, clean, anytime = self.chain.hide_noised, corrector.clean, corrector.anytime
+        return ConditionalObjective(network, frame, hide, loss, clean=clean, anytime=anytime)
 
     def _prepare(self, held: Rows | None) -> Callable[[Job], None]:
         """Fit the pairwise terms of autoregressive conditionals, which the network then starts from and leaves as they are."""
@@ -133,6 +130,6 @@ class NeurISE(RoundRobinModel):
 
     def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
         if self.calibrate and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            generator = devices.generator(run.seed, self.device_)
+            generator = torch.Generator(self.device_).manual_seed(run.seed)
             learnt = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator)
         super()._settle(learnt, rows, run)

@@ -50,7 +50,7 @@ class SiteNetwork(Network):
     and then ``NeurISE(network="my_network")`` fits, samples, saves, loads, resumes, and takes part in committees.
 
     ``forward`` is given tokens x (..., sites) and returns (..., states). u (...) is the site that is asked for; neither x at
-    site u nor x at a hidden site may influence the answer. :func:`neurise.networks.parts.inputs.visible_one_hot` sees to that.
+    site u nor x at a hidden site may influence the answer. :func:`neurise.networks.parts.layers.visible_one_hot` sees to that.
     t, u and y broadcast against the leading axes of x. At the start every conditional should be uniform: set the output
     layer to zero, where the screening loss is 1 and its gradient is moderate.
 

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from neurise.networks.base import JointNetwork
-from neurise.networks.parts.inputs import one_hot
-from neurise.networks.parts.layers import Blocks
+from neurise.networks.parts.layers import Blocks, one_hot
 from neurise.space import Space
 
 

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from neurise import checks
 from neurise.networks.base import SiteNetwork
-from neurise.networks.parts.inputs import visible_one_hot
+from neurise.networks.parts.layers import visible_one_hot
 from neurise.space import Space
 
 

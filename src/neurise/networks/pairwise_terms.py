@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neurise.networks.base import SiteNetwork
-from neurise.networks.parts.inputs import one_hot, own, visible_one_hot
+from neurise.networks.parts.layers import one_hot, own, visible_one_hot
 from neurise.networks.parts.plan import Plan, View, pairwise_plan
 from neurise.space import Space
 

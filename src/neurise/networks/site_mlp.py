@@ -8,8 +8,7 @@ from torch.nn import functional
 
 from neurise import checks
 from neurise.networks.base import SiteNetwork
-from neurise.networks.parts.inputs import one_hot, own, side_by_side, terms, visible_one_hot
-from neurise.networks.parts.layers import Blocks
+from neurise.networks.parts.layers import Blocks, one_hot, own, side_by_side, terms, visible_one_hot
 from neurise.networks.parts.plan import Layers, Plan, View
 from neurise.space import Space
 

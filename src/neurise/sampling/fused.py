@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from neurise.categorical import uniforms
 from neurise.conditionals import Conditionals, NetworkConditionals
-from neurise.networks.parts.inputs import terms
+from neurise.networks.parts.layers import terms
 from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling import _plan

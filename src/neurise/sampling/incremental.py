@@ -5,13 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
+from neurise.batching import CACHE
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals
 from neurise.noise.base import SiteNoise
 from neurise.walks import Walk
-
-CACHE = 2**20
-"""Bytes of one layer of a block of rows on a CPU: a few of them stay in the cache from one step to the next."""
 
 
 @torch.no_grad()
@@ -66,7 +64,7 @@ def run_in_blocks(
 ) -> None:
     """Run one cycle, or one sweep, in place on tokens (sites, n), in blocks of rows that stay in the cache."""
     n = state.shape[1]
-    size = n if state.is_cuda else max(64, CACHE // max(1, conditionals.bytes_per_row // 4))
+    size = n if state.is_cuda else max(64, CACHE // conditionals.bytes_per_row)  # a few layers stay in the cache
     which = torch.full((1,), cycle, dtype=torch.int64, device=state.device)
     for start in range(0, n, size):
         rows = slice(start, start + size)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from neurise import memory
+from neurise import devices
 from neurise.progress import Progress
 from neurise.rows import Source
 from neurise.training import distributed
@@ -19,8 +19,7 @@ from neurise.training.interrupts import Interrupts
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
-from neurise.training.step import Step, optimizer
-from neurise.training.validation import evaluate, noised, scorer
+from neurise.training.step import Step, noised, optimizer, scorer
 
 CHECK_EVERY = 50
 """Steps between two looks at the loss: each look waits for the device."""
@@ -80,15 +79,15 @@ def train(
             raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
         state.restore(path, fingerprint)
 
-    fraction = settings.progress(state.step, state.seconds)
+    fraction = progress_of(settings, state.step, state.seconds)
     leads = team is None or team.is_leader
     progress = Progress("training", "steps", verbose=verbose if leads else False, done=state.step, fraction=fraction)
     if verbose and leads:
         parameters = sum(parameter.numel() for parameter in network.parameters())
-        needed = memory.training_bytes(network, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
+        needed = devices.training_bytes(network, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
         progress.say(
             f"{parameters:,} parameters, {len(rows):,} rows, {0 if validation is None else len(validation):,} held back, "
-            f"about {memory.readable(needed)} of memory on {device}"
+            f"about {devices.readable(needed)} of memory on {device}"
         )
     try:
         written = path if leads else None
@@ -119,27 +118,29 @@ def _run(
     began, wrote, cost = time.monotonic() - state.seconds, time.monotonic(), 0.0
     good: Weights = copied(state.average)
     sums: list[Tensor] = []
+    # A fiftieth of the run lies between two evaluations, within reason.
+    every = 200 if settings.max_steps is None else min(200, max(10, settings.max_steps // 50))
     step = Step(objective, rows, state, settings, team)
     score = scorer(objective, frozen, state, settings, team)
     with Interrupts() as interrupts:
         stop, called_off = False, False
         while (reason := _finished(settings, state, stop, called_off)) is None:
             rows.advance(state.step)
-            sums.append(step(settings.progress(state.step, state.seconds)))
+            sums.append(step(progress_of(settings, state.step, state.seconds)))
             state.seconds, stop = _outside(time.monotonic() - began, interrupts.asked, state, team)
-            due = state.step % settings.evaluate_every == 0 or state.step == settings.max_steps
+            due = state.step % every == 0 or state.step == settings.max_steps
             if not due and len(sums) % CHECK_EVERY:
                 continue
             mean = torch.stack(sums).mean(0).cpu()  # since the last evaluation: (), or (models,)
             if due or state.models is None:
                 _check(mean, state, good, settings)
-            fraction = settings.progress(state.step, state.seconds)
+            fraction = progress_of(settings, state.step, state.seconds)
             progress.update(state.step, fraction, f"loss {float(mean.nanmean()):.4f}", *_validation_fact(state))
             if not due:
                 continue
             sums.clear()
             good = copied(state.average)
-            evaluate(score, state, mean, settings)
+            state.record(mean, None if score is None else score(), settings.patience)
             called_off = any(_told(watchers, state))
             now = time.monotonic()
             if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
@@ -149,10 +150,10 @@ def _run(
         if sums and reason == "time":
             mean = torch.stack(sums).mean(0).cpu()
             _check(mean, state, good, settings)
-            evaluate(score, state, mean, settings)
+            state.record(mean, None if score is None else score(), settings.patience)
         if path is not None and reason != "interrupted":
             state.save(path, fingerprint)
-    progress.update(state.step, settings.progress(state.step, state.seconds), *_validation_fact(state), last=True)
+    progress.update(state.step, progress_of(settings, state.step, state.seconds), *_validation_fact(state), last=True)
     return reason
 
 
@@ -215,3 +216,10 @@ def _finished(settings: Settings, state: TrainingState, stop: bool, called_off: 
 def _validation_fact(state: TrainingState) -> list[str]:
     known = state.best_score[state.best_score.isfinite()]
     return [f"validation {float(known.mean()):.4f}"] if known.numel() else []
+
+
+def progress_of(settings: Settings, step: int, seconds: float) -> float:
+    """Return the fraction of the run that is over, by steps or by time, whichever is further."""
+    by_steps = step / settings.max_steps if settings.max_steps else 0.0
+    by_time = seconds / settings.max_seconds if settings.max_seconds else 0.0
+    return min(1.0, max(by_steps, by_time))

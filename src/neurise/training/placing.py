@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from neurise import memory
+from neurise import devices
 from neurise.rows import Rows, Source
 from neurise.training.packed import PackedRows, pack, packed_bytes
 from neurise.training.stacked import ManyRows
@@ -51,7 +51,7 @@ def room_for_rows(device: torch.device, others: int) -> int | None:
 
     A fifth of the memory is left alone: estimates are no more than that. On the CPU the rows are in memory already.
     """
-    available = None if device.type == "cpu" else memory.available_bytes(device)
+    available = None if device.type == "cpu" else devices.available_bytes(device)
     return None if available is None else max(0, int(0.8 * available) - others)
 
 

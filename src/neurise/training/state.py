@@ -27,6 +27,8 @@ CHECKPOINT = "checkpoint.safetensors"
 PART = "part-"
 """How the folders of further parts of a model begin."""
 FORMAT = 2
+TIE = 1e-12
+"""Nats. Scores that differ by less are equal: other machines round differently."""
 
 Weights = dict[str, Tensor]
 
@@ -74,6 +76,31 @@ class TrainingState:
     def _stack(self) -> Stack:
         assert isinstance(self.network, Stack)  # for the type checker: ``models`` says so
         return self.network
+
+    def record(self, loss: Tensor, scores: Tensor | None, patience: int) -> None:
+        """Write down the loss and the scores of the averaged weights, (n,) or (n, models), and keep weights that are good.
+
+        Good: worse than the best by no more than the standard error of the difference over the examples. The later of two
+        that cannot be told apart has learnt for longer, at a smaller step length. Examples of one row are not independent,
+        which makes the standard error too small where rows are few; then the rule is nearer to keeping the best. Of many
+        models, each is compared by itself, and one that has lost its patience is not compared any more.
+        """
+        record: dict[str, Any] = {"step": float(self.step), "seconds": self.seconds, "loss": loss.tolist()}
+        judged = self.stale < patience
+        if self.models is not None:
+            record |= {"judged": judged.tolist(), "diverged": self.diverged.tolist()}
+        if scores is not None:
+            mean = scores.mean(0).cpu()
+            record["validation"] = mean.tolist()
+            better = judged & (mean < self.best_score - TIE)
+            self.stale = torch.where(better, 0, self.stale + judged)
+            self.best_score = torch.where(better, mean, self.best_score)
+            best = self.best_scores if len(self.best_scores) else scores
+            self.best_scores = torch.where(better.to(scores.device), scores, best)
+            worse = scores - self.best_scores
+            as_good = (worse.mean(0) <= worse.std(0) / len(worse) ** 0.5 + TIE).cpu()
+            self.keep(better | (judged & as_good))
+        self.history.append(record)
 
     def usable(self) -> Weights:
         """Return the weights to keep if training ended now: the best seen, or the average where nothing was compared."""

@@ -1,14 +1,15 @@
-"""One gradient step, on a GPU captured once and replayed."""
+"""The two computations of the loop, a gradient step and a validation; on a GPU each is captured once and replayed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from neurise.precision import arithmetic
 from neurise.rows import Source
@@ -16,6 +17,17 @@ from neurise.training.captured import Captured
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import TrainingState
+
+VALIDATION_EXAMPLES = 16384
+"""At most so many noised examples are scored in a validation."""
+AT_ONCE = 2**28
+"""Bytes that scoring may take: small batches would make a validation of a few long products one of many short ones."""
+ON_GPU = 4
+"""So many times as much on a GPU: fifty models in small pieces would take longer to be judged than to be trained."""
+
+
+Score = Callable[[], Tensor]
+"""What scores the averaged weights as they are: float64, (n,), or (n, models)."""
 
 
 class Team(Protocol):
@@ -26,6 +38,12 @@ class Team(Protocol):
 
     def average(self, tensors: Sequence[Tensor]) -> None:
         """Average tensors over all processes, in place."""
+
+    def slice(self, n: int) -> slice:
+        """Return which of n things are this process's."""
+
+    def joined(self, own: Tensor, n: int) -> Tensor:
+        """Put together what each process computed of its slice of n examples."""
 
 
 class Step:
@@ -130,3 +148,62 @@ def clip_(gradients: Sequence[Tensor], clip_norm: float, *, stacked: bool = Fals
 
 def _factor(norm: Tensor, clip_norm: float) -> Tensor:
     return (clip_norm / (norm + 1e-6)).clamp(max=1.0)
+
+
+def scorer(
+    objective: Objective, frozen: Any, state: TrainingState, settings: Settings, team: Team | None = None
+) -> Score | None:
+    """Return what scores the averaged weights on the frozen examples; None where there are none.
+
+    On a GPU it is captured, as a step is: the validation of a small network is launched for longer than it is computed.
+    """
+    if frozen is None:
+        return None
+    score = partial(scores_of, objective, state, frozen, settings, team)
+    device = next(iter(state.average.values())).device
+    return Captured(score, state.generator, device) if device.type == "cuda" and team is None else score
+
+
+def scores_of(
+    objective: Objective, state: TrainingState, frozen: Any, settings: Settings, team: Team | None = None
+) -> Tensor:
+    """Score the averaged weights on every example, in float64; of several processes each scores its share.
+
+    Products are those of training, but never shorter than TF32.
+    """
+
+    examples = len(next(part for part in frozen if part is not None))
+    own = slice(0, examples) if team is None else team.slice(examples)
+    device = next(iter(state.average.values())).device
+    piece = max(settings.batch_size, examples_at_once(objective, device))
+    exact = settings.precision == "float32"
+    with torch.no_grad(), arithmetic("float32" if exact else "tf32") if device.type == "cuda" else nullcontext():
+        parts = [
+            objective.scores(state.predict_by_average, _slice(frozen, start, min(start + piece, own.stop)))
+            for start in range(own.start, own.stop, piece)
+        ]
+    scores = torch.cat(parts).double()
+    return scores if team is None else team.joined(scores, examples)
+
+
+def examples_at_once(objective: Objective, device: torch.device) -> int:
+    """How many examples are scored at once on a device."""
+    room = AT_ONCE * (ON_GPU if device.type == "cuda" else 1)
+    return max(1, room // objective.bytes_per_example)
+
+
+def noised(objective: Objective, validation: Source, generator: Generator) -> Any:
+    """Noise validation rows once, so that every evaluation compares the same examples."""
+    examples = min(VALIDATION_EXAMPLES, max(1024, 32 * len(validation)))
+    return objective.draw(validation.spread(examples, generator=generator), generator=generator)
+
+
+def slices(objective: Objective, drawn: Any, device: torch.device) -> Iterator[tuple[Any, ...]]:
+    """Cut drawn examples into pieces that fit into memory on a device."""
+    examples = len(next(part for part in drawn if part is not None))
+    size = examples_at_once(objective, device)
+    return (_slice(drawn, start, min(start + size, examples)) for start in range(0, examples, size))
+
+
+def _slice(drawn: Any, start: int, stop: int) -> tuple[Any, ...]:
+    return tuple(None if part is None else part[start:stop] for part in drawn)

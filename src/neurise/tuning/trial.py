@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from neurise.modeling.model import Model
 from neurise.modeling.search_space import Choice, Domain, Integer, LogUniform
-from neurise.training.loop import TrainingDiverged
+from neurise.training.loop import TrainingDiverged, progress_of
 from neurise.tuning.task import Task
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run_trial(task: Task, trial: optuna.Trial) -> float:
 
     def look(step: int, seconds: float, losses: Mapping[str, float], fitted: Model) -> None:
         nonlocal looked
-        over = model.settings(task.max_steps, task.max_seconds).progress(step, seconds)
+        over = progress_of(model.settings(task.max_steps, task.max_seconds), step, seconds)
         rung = int(over * RUNGS)
         if rung <= looked or rung == RUNGS:
             return

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import numpy as np
 
-from neurise._codes import first
+from neurise.alphabet import first
 from neurise.datasets._formats.open import open_text
 
 GAP = "-"

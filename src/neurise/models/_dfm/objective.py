@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from neurise.batching import batches
 from neurise.modeling.joint import Denoiser, JointObjective
 from neurise.models._dfm.path import Path
-from neurise.networks.parts.inputs import one_hot
+from neurise.networks.parts.layers import one_hot
 from neurise.rows import Batch
 from neurise.training.objective import Prediction
 
