@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from neurise.networks.base import SiteNetwork
-from neurise.networks.parts.inputs import one_hot, visible_one_hot
+from neurise.networks.parts.layers import one_hot, visible_one_hot
 
 
 class Sines(SiteNetwork):
