@@ -19,6 +19,10 @@ from neurise import persistence
 from neurise.modeling.model import Model
 
 
+WIDER = {"answers": "network_conditionals", "hide_noised": True}
+WIDER |= {"network": {"network": "site_mlp", "width": 9, "depth": 1, "heads": "site", "residual": True}}
+
+
 @pytest.fixture(scope="module")
 def fitted() -> Model:
     y = np.where(tiny.spins()[:, 0] > 0, "up", "down")
@@ -95,9 +99,10 @@ def test_labels_of_any_kind_can_be_saved(y: Any, tmp_path: Path) -> None:
         ({"model": "neurize"}, "unknown model 'neurize'; did you mean neurise"),
         ({"model": "os"}, "unknown model 'os'"),
         ({"model": "base"}, "unknown model 'base'"),
-        ({"model": ["neurise"]}, "unknown model"),
+        ({"model": ["neurise"]}, "does not describe"),
         ({"params": {"no_such_parameter": 1}}, "does not describe.*no_such_parameter"),
-        ({"params": {"width": 9, "depth": 1, "members": 1, "skip": False}}, "does not describe.*size mismatch"),
+        ({"learnt": {"conditionals": WIDER}}, "does not describe.*size mismatch"),
+        ({"learnt": None}, "does not describe"),
         ({"params": None}, "does not describe"),
         ({"schema": {}}, "does not describe"),
     ],

@@ -1,5 +1,6 @@
 """What every model promises about labels."""
 
+import itertools
 import math
 from typing import Any
 
@@ -7,10 +8,11 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from test_contracts import NAMES
 
+from neurise import discovery
 from neurise.modeling.model import Model
 
+NAMES = discovery.names("neurise.models")
 X = np.repeat([[-1, -1, 1], [1, 1, 1]], 50, axis=0)
 X[::5, 2] = -1
 LABELS: dict[str, tuple[Any, Any, Any]] = {
@@ -25,13 +27,16 @@ LABELS: dict[str, tuple[Any, Any, Any]] = {
 
 
 def trained(name: str, y: Any, **fit: Any) -> Model:
-    params = {"learning_rate": 0.05} if "learning_rate" in tiny.model(name).parameters() else {}
+    params = {"training__learning_rate": 0.05} if tiny.is_trained(name) and name != "pairwise" else {}
     return tiny.model(name, **params).fit(X, y, **{"max_steps": 60} | fit)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("y", "down", "up"), LABELS.values(), ids=LABELS)
-def test_a_label_chooses_what_is_drawn(name: str, y: Any, down: Any, up: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*itertools.product(NAMES, ["text"]), *itertools.product(["memorize"], LABELS.keys() - {"text"})],
+)
+def test_a_label_chooses_what_is_drawn(name: str, kind: str) -> None:
+    y, down, up = LABELS[kind]
     model, n = trained(name, y), 400
     lower, upper = model.sample(n, down, seed=0)[:, 0].mean(), model.sample(n, up, seed=1)[:, 0].mean()
     # Means of n spins; a model that ignored the label would see this difference once in 10^6.
@@ -62,7 +67,6 @@ def test_without_a_label_one_is_drawn(name: str) -> None:
     assert np.array_equal(model.sample(50, seed=0), drawn)
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -74,28 +78,26 @@ def test_without_a_label_one_is_drawn(name: str) -> None:
         (math.nan, "nan"),
     ],
 )
-def test_labels_that_cannot_be_are_refused(name: str, y: Any, message: str) -> None:
-    model = trained(name, LABELS["text"][0], max_steps=2)
+def test_labels_that_cannot_be_are_refused(y: Any, message: str) -> None:
+    model = trained("independent", LABELS["text"][0])
     with pytest.raises(ValueError, match=message):
         model.sample(20, y)
     with pytest.raises(ValueError, match=message):
         model.score(X[:20], y)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_model_without_labels_refuses_them(name: str) -> None:
-    model = tiny.model(name).fit(X, max_steps=2)
+def test_a_model_without_labels_refuses_them() -> None:
+    model = tiny.model("independent").fit(X)
     with pytest.raises(ValueError, match="fitted without labels"):
         model.sample(5, 1)
     with pytest.raises(ValueError, match="fitted without labels"):
         model.score(X, [1] * 100)
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("y", "message"), [([1, 2], "2 labels for 100 rows"), ([None] * 100, "position 0.*missing")])
-def test_data_with_impossible_labels_is_refused(name: str, y: Any, message: str) -> None:
+def test_data_with_impossible_labels_is_refused(y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tiny.model(name).fit(X, y)
+        tiny.model("independent").fit(X, y)
 
 
 @pytest.mark.parametrize("name", NAMES)

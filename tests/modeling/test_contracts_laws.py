@@ -10,12 +10,13 @@ import pytest
 import tiny
 import torch
 from steps import replace_steps
-from test_contracts import NAMES
 
-from neurise import exact
-from neurise.modeling.model import Model
+from neurise import discovery, exact
+from neurise.modeling.model import Model, Run
+from neurise.rows import Rows
 from neurise.training import loop
 
+NAMES = discovery.names("neurise.models")
 TRAINED = [name for name in NAMES if tiny.is_trained(name)]
 ROWS = {
     "two states": tiny.spins(300),
@@ -31,7 +32,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=ROWS, scope="module")
 def fitted(request: pytest.FixtureRequest, name: str) -> Model:
-    params: dict[str, Any] = {"learning_rate": 0.05} if tiny.is_trained(name) else {}
+    params: dict[str, Any] = {"training__learning_rate": 0.05} if tiny.is_trained(name) else {}
     rows = ROWS[request.param]
     return tiny.model(name, order=[*range(1, rows.shape[1]), 0], **params).fit(rows, max_steps=60)
 
@@ -143,9 +144,11 @@ def test_progress_is_shown_and_kept(name: str, capsys: pytest.CaptureFixture[str
 def test_the_losses_of_a_batch_are_those_of_its_examples(name: str) -> None:
     """Everything random is drawn beforehand, so that a batch can be cut in two (several processes, slices)."""
     model = tiny.model(name).fit(tiny.spins(), max_steps=3)
-    objective, generator = model.objective_, torch.Generator().manual_seed(0)  # type: ignore[attr-defined]
-    x = model.schema_.encode(tiny.spins(20))
-    drawn = objective.draw(x, None, generator=generator)
+    run, rows = Run(0, None, False, 3, None, False), Rows(model.schema_.encode(tiny.spins(20)))
+    (job,) = model.jobs(rows, rows, run)  # type: ignore[attr-defined]
+    job.begin()
+    objective, generator = job.objective, torch.Generator().manual_seed(0)
+    drawn = objective.draw(rows.at(torch.arange(20) / 20), generator=generator)
     whole = objective.losses(objective.network, drawn)
     assert whole.shape == (20,)
     halves = [tuple(None if part is None else part[rows] for part in drawn) for rows in (slice(0, 9), slice(9, 20))]

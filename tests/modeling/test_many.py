@@ -15,7 +15,7 @@ from steps import replace_steps
 
 import neurise
 from neurise import discovery
-from neurise.models import _many
+from neurise.modeling import many
 from neurise.modeling.model import Model, Run
 from neurise.training.state import TrainingState
 
@@ -44,10 +44,12 @@ def test_one_model_through_the_machinery_for_many_is_what_fit_makes(
 ) -> None:
     X = tiny.spins()
     y, weights = (X[:, 0] > 0) if labels else None, np.arange(60) % 3 + 1
-    monkeypatch.setattr(_many, "_joint_seed", lambda seeds: next(iter(seeds)))
+    monkeypatch.setattr(many, "_joint_seed", lambda seeds: next(iter(seeds)))
     run = Run(5, None, False, 20, None, False)
-    trial = _many._trial(tiny.model(name), X, y, weights, None, run=run, place=torch.device("cpu"))
-    _many._together([trial.model], [trial], begin_only=False)  # type: ignore[list-item]
+    trial = many._trial(tiny.model(name), X, y, weights, None, run=run, place=torch.device("cpu"))
+    monkeypatch.setattr(many, "len", lambda jobs: 2, raising=False)  # else one job goes its own way
+    many._learn_all([trial])
+    monkeypatch.undo()
     alone = tiny.model(name).fit(X, y, weights=weights, seed=5, max_steps=20, device="cpu")
     assert trial.model.stopped_ == alone.stopped_
     assert len(trial.model.history_) == len(alone.history_) == 2
@@ -61,7 +63,12 @@ def test_one_model_through_the_machinery_for_many_is_what_fit_makes(
 
 def test_models_trained_together_learn_as_well_as_alone() -> None:
     Xs = [tiny.spins(400, seed=1), -tiny.spins(200, seed=2) * np.array([1, -1, 1])]  # the second: opposite sites
-    params = {"validation_fraction": 0, "learning_rate": 0.02, "width": 16, "batch_size": 256}
+    params = {
+        "training__validation_fraction": 0,
+        "training__learning_rate": 0.02,
+        "width": 16,
+        "training__batch_size": 256,
+    }
     together = neurise.fit_many(tiny.model(**params), Xs, max_steps=400)
     for k, X in enumerate(Xs):
         alone = tiny.model(**params).fit(X, max_steps=400, seed=k)
@@ -83,7 +90,7 @@ def test_every_kind_of_model_is_as_usable_as_from_fit(name: str, tmp_path: Path)
         assert [record["step"] for record in model.history_] == [10]
         assert model.sample(5, seed=0).shape == (5, 3)
         assert float(neurise.exact.law(model).sum()) == pytest.approx(1)
-        assert not any(parameter.requires_grad for parameter in model.objective_.network.parameters())
+        assert not any(tensor.requires_grad for tensor in model._tensors().values())
     fitted[1].save(tmp_path)
     assert tiny.same_weights(neurise.load(tmp_path), fitted[1])
     assert not tiny.same_weights(fitted[0], fitted[1])
@@ -94,7 +101,7 @@ def test_labels_and_weights_go_with_their_data() -> None:
     rows = [np.array([[1, 1, 1], [-1, -1, -1], [1, -1, 1]]), np.array([[1, -1, 1], [-1, 1, -1], [1, 1, 1], [-1, 1, 1]])]
     labels = [np.array(["a", "b", "a"]), np.array(["a", "b", "b", "a"])]
     weights = [np.array([1e6, 1e6, 1.5]), np.array([1e6, 1e6, 1.5, 1.5])]
-    params = {"validation_fraction": 0, "learning_rate": 0.05}
+    params = {"training__validation_fraction": 0, "training__learning_rate": 0.05}
     fitted = neurise.fit_many(tiny.model(**params), rows, labels, weights=weights, max_steps=200)
     for model, X in zip(fitted, rows, strict=True):
         for label, row in (("a", X[0]), ("b", X[1])):
@@ -121,7 +128,7 @@ def test_a_model_that_only_memorises_stops_and_the_others_go_on() -> None:
     coins = np.random.default_rng(0).choice([-1, 1], size=(40, 8))
     strong = np.repeat(np.random.default_rng(1).choice([-1, 1], size=(4000, 1)), 8, axis=1)
     strong = np.where(np.random.default_rng(2).random(strong.shape) < 0.1, -strong, strong)
-    params = {"width": 32, "patience": 3, "learning_rate": 0.02}
+    params = {"width": 32, "training__patience": 3, "training__learning_rate": 0.02}
     weak, steady = neurise.fit_many(tiny.model(**params), [coins, strong], max_steps=400)
     assert weak.stopped_ == "patience"
     scores = [record["validation"] for record in weak.history_]
@@ -147,7 +154,7 @@ def test_a_model_that_diverges_does_not_disturb_the_others(
         return loss
 
     def fitted() -> list[Model]:
-        return neurise.fit_many(tiny.model(validation_fraction=fraction), data(), max_steps=50, verbose=False)
+        return neurise.fit_many(tiny.model(training__validation_fraction=fraction), data(), max_steps=50, verbose=False)
 
     with monkeypatch.context() as patch:
         replace_steps(patch, partial(step, poison=False))
@@ -165,19 +172,19 @@ def test_a_model_that_diverges_does_not_disturb_the_others(
 
 def test_what_cannot_be_trained_as_one_is_trained_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    genuine = _many._together
+    genuine = many._train
 
-    def noting(models: Any, group: Any, **rest: Any) -> None:
-        sizes.append(len(group))
-        genuine(models, group, **rest)
+    def noting(jobs: Any, **rest: Any) -> None:
+        sizes.append(len(jobs))
+        genuine(jobs, **rest)
 
-    monkeypatch.setattr(_many, "_together", noting)
+    monkeypatch.setattr(many, "_train", noting)
     fixed = tiny.spins(40)
     fixed[:, 2] = 1  # a constant site
     models = [*(tiny.model() for _ in range(3)), *(tiny.model(width=5) for _ in range(2)), tiny.model("independent")]
     Xs = [tiny.spins(40), fixed, tiny.spins(30), tiny.spins(40), tiny.spins(30), tiny.spins(20)]
     fitted = neurise.fit_many(models, Xs, max_steps=10)
-    assert sorted(sizes) == [2, 2]
+    assert sorted(sizes) == [1, 2, 2]
     assert [model.stopped_ for model in fitted] == ["steps"] * 5 + ["solved"]
     assert (fitted[1].sample(50, seed=0)[:, 2] == 1).all()
 

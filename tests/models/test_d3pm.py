@@ -13,6 +13,7 @@ import torch
 import neurise
 from neurise import exact
 from neurise.models.d3pm import Example
+from neurise.rows import Batch
 from neurise.sampling import parallel
 from neurise.space import Space
 
@@ -112,7 +113,7 @@ def test_a_batch_covers_all_times_evenly_at_their_levels(noise: str) -> None:
     space, timesteps, each = Space(sites=5, states=3), 4, 20_000
     chain = cases.true_chain(law_of(space), space, noise, timesteps)
     x = torch.full((timesteps * each, space.sites), 2, dtype=torch.uint8)
-    drawn = cases.objective(chain, 1.0, 0.0).draw(x, None, generator=torch.Generator().manual_seed(0))
+    drawn = cases.objective(chain, 1.0, 0.0).draw(Batch(x), generator=torch.Generator().manual_seed(0))
     assert torch.bincount(drawn.t).tolist() == [0, *[each] * timesteps]
     running = cases.kernels(noise, space.states, timesteps)[1]
     for t in range(1, timesteps + 1):
@@ -131,7 +132,7 @@ def test_the_name_of_a_loss_says_which_term_leads() -> None:
 def test_draws_follow_the_written_out_law(noise: str) -> None:
     rows = np.random.default_rng(0).choice(3, size=(200, 2), p=[0.6, 0.3, 0.1])
     rows[:, 1] = np.where(np.arange(200) % 5 > 0, rows[:, 0], rows[:, 1])
-    model = tiny.model("d3pm", noise=noise, timesteps=12, learning_rate=0.02).fit(rows, max_steps=60)
+    model = tiny.model("d3pm", noise=noise, timesteps=12, training__learning_rate=0.02).fit(rows, max_steps=60)
     law, n = exact.law(model).numpy(), 20_000
     assert law.sum() == pytest.approx(1, abs=1e-12)
     drawn = oracles.empirical(Space(2, 3), torch.tensor(model.sample(n, seed=0)))
@@ -144,7 +145,14 @@ def test_draws_follow_the_written_out_law(noise: str) -> None:
 ])  # fmt: skip
 def test_every_option_learns(noise: str, loss: str, posterior: str) -> None:
     rows = np.repeat([[0, 0, 1], [1, 1, 0], [1, 0, 0]], [100, 80, 20], axis=0)
-    params = {"noise": noise, "loss": loss, "posterior": posterior, "timesteps": 20, "width": 32, "learning_rate": 0.02}
+    params = {
+        "noise": noise,
+        "loss": loss,
+        "posterior": posterior,
+        "timesteps": 20,
+        "width": 32,
+        "training__learning_rate": 0.02,
+    }
     model = tiny.model("d3pm", **params).fit(rows, max_steps=200)
     first, last = model.history_[0]["validation"], min(record["validation"] for record in model.history_)
     assert last < first

@@ -11,9 +11,10 @@ import tiny
 import torch
 
 from neurise import exact
-from neurise.models import _d3pm_bound
+from neurise.models._d3pm import bound as d3pm_bound
 from neurise.models.d3pm import D3PMChain
 from neurise.networks.joint_mlp import JointMLP
+from neurise.rows import Batch
 from neurise.sampling import parallel
 from neurise.space import Space
 
@@ -84,10 +85,10 @@ def test_the_chain_steps_by_bayes_rule_from_what_the_network_says_at_that_time(s
 def test_draws_of_the_bound_average_to_the_sum_over_paths(
     space: str, noise: str, strata: int, posterior: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_d3pm_bound, "TIMES", strata)  # two strata of three times: one and two
+    monkeypatch.setattr(d3pm_bound, "TIMES", strata)  # two strata of three times: one and two
     chain, n = untrained_chain(cases.SPACES[space], noise, posterior), 3000
     x = chain.space.configurations().repeat(n, 1)
-    drawn = _d3pm_bound.elbo(chain.denoiser, chain.steps, x, None, generator=torch.Generator().manual_seed(0))
+    drawn = d3pm_bound.elbo(chain.denoiser, chain.steps, x, None, generator=torch.Generator().manual_seed(0))
     drawn = drawn.view(n, -1).numpy()
     error = drawn.std(axis=0, ddof=1) / n**0.5
     expected = path_bound(chain, noise)
@@ -108,7 +109,7 @@ def test_noise_that_ends_early_counts_against_the_bound() -> None:
     ratios = [1.0, *(after / before for before, after in itertools.pairwise(keep))]
     single = [ratio * np.eye(3) + (1 - ratio) / 3 for ratio in ratios]
     generator = torch.Generator().manual_seed(0)
-    drawn = _d3pm_bound.elbo(chain.denoiser, steps, space.configurations().repeat(n, 1), None, generator=generator)
+    drawn = d3pm_bound.elbo(chain.denoiser, steps, space.configurations().repeat(n, 1), None, generator=generator)
     drawn = drawn.view(n, -1).numpy()
     error = drawn.std(axis=0, ddof=1) / n**0.5
     assert (np.abs(drawn.mean(axis=0) - path_bound(chain, "uniform", single)) < 6 * error).all()
@@ -162,7 +163,7 @@ def test_the_validation_score_is_minus_the_bound_for_the_published_posterior() -
     objective = cases.objective(chain, 0.0, 1.0)  # whatever the training loss is
     x = space.configurations().repeat_interleave(n, 0)
     x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(1))]  # times go with the place in the batch
-    drawn = objective.draw(x, None, generator=torch.Generator().manual_seed(2))
+    drawn = objective.draw(Batch(x), generator=torch.Generator().manual_seed(2))
     scores = objective.scores(chain.denoiser.network, drawn).numpy()
     place = space.index(x).numpy()
     for row, expected in enumerate(path_bound(chain, "uniform")):
@@ -176,7 +177,7 @@ def test_the_validation_score_is_the_cross_entropy_for_the_exact_posterior(noise
     space = cases.SPACES["2 sites, 3 states"]
     chain, generator = untrained_chain(space, noise), torch.Generator().manual_seed(0)
     x = space.configurations().repeat(20, 1)
-    drawn = cases.objective(chain, 1.0, 0.0).draw(x, None, generator=generator)
+    drawn = cases.objective(chain, 1.0, 0.0).draw(Batch(x), generator=generator)
     scores = cases.objective(chain, 1.0, 0.0).scores(chain.denoiser.network, drawn)
     pi = chain.denoiser.network(drawn.t / TIMESTEPS, drawn.x_t).softmax(-1)
     terms = -pi.gather(-1, x.long()[..., None]).squeeze(-1).log()

@@ -92,7 +92,7 @@ def test_the_training_loss_is_the_integrand_of_the_bound() -> None:
 
 def trained(source: str) -> neurise.DFM:
     rows = np.random.default_rng(0).choice(9, size=300, p=random_law(SPACE).numpy())
-    model = tiny.model("dfm", source=source, learning_rate=0.05, alphabet=[0, 1, 2])
+    model = tiny.model("dfm", source=source, training__learning_rate=0.05, alphabet=[0, 1, 2])
     assert isinstance(model, neurise.DFM)
     return model.fit(SPACE.configurations().numpy()[rows], max_steps=60)
 

@@ -11,6 +11,7 @@ import torch
 
 import neurise
 from neurise.models.dfm import SOURCES
+from neurise.rows import Batch
 from neurise.space import Space
 
 SPACE = Space(sites=2, states=3)
@@ -18,7 +19,7 @@ ROWS = SPACE.configurations().numpy()[np.random.default_rng(0).integers(0, 9, 20
 
 
 def fitted(X: np.ndarray = ROWS, y: Any = None, **params: Any) -> neurise.Model:
-    return tiny.model("dfm", learning_rate=0.05, sampling_steps=8, **params).fit(X, y, max_steps=30)
+    return tiny.model("dfm", training__learning_rate=0.05, sampling_steps=8, **params).fit(X, y, max_steps=30)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_losses_are_compared_by_the_same_score(source: str, loss: str) -> None:
     model = fitted(source=source, loss=loss)
     objective = model.objective_
     x = torch.tensor(ROWS)
-    drawn = objective.draw(x, None, generator=torch.Generator().manual_seed(0))
+    drawn = objective.draw(Batch(x), generator=torch.Generator().manual_seed(0))
     v, noised, _, clean = drawn
     assert torch.equal(clean, x)
     kappa = 1 - v.double() ** 2
@@ -93,7 +94,7 @@ def test_losses_are_compared_by_the_same_score(source: str, loss: str) -> None:
 def test_times_near_the_data_give_finite_losses_and_gradients(source: str, loss: str) -> None:
     model = fitted(source=source, loss=loss)
     objective = model.objective_
-    drawn = objective.draw(torch.tensor(ROWS), None, generator=torch.Generator().manual_seed(0))
+    drawn = objective.draw(Batch(torch.tensor(ROWS)), generator=torch.Generator().manual_seed(0))
     for near in (1e-12, 1e-6, 1.0):
         network = objective.network.requires_grad_(True)
         losses = objective.losses(network, drawn._replace(v=torch.full((len(ROWS),), near)))

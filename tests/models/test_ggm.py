@@ -8,12 +8,13 @@ import tiny
 import torch
 
 from neurise import GGM, exact
-from neurise.conditionals import NetworkConditionals
-from neurise.models._round_robin_objective import Example
+from neurise.conditionals.base import Frame
+from neurise.modeling.round_robin_objective import Example
 from neurise.models.ggm import ClassifierObjective
 from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space
 
+LEARNS = {"training__batch_size": 512, "training__learning_rate": 0.01}
 SPACES = [Space(sites=3, states=2), Space(sites=2, states=3)]
 
 
@@ -26,13 +27,14 @@ class TrueLogits(torch.nn.Module):
         self.states = conditionals.noise.space.states
 
     def forward(self, t, u, x, hidden, y=None) -> torch.Tensor:  # type: ignore[no-untyped-def]
-        return self.conditionals.log_conditional(t, u, x) + np.log(self.states)
+        logits = self.conditionals.log_conditional(t, u, x) + np.log(self.states)
+        return logits.unsqueeze(-2)  # a stack of one network
 
 
 def objective_of(pmf: torch.Tensor, noise: RoundRobin) -> ClassifierObjective:
     network = TrueLogits(exact.ExactConditionals(pmf, noise))
     free = torch.full((noise.space.sites,), -1)
-    return ClassifierObjective(NetworkConditionals(network, noise, free, hide_noised=False, width=1))
+    return ClassifierObjective(network, Frame(noise, 0, free), hide_noised=False)  # type: ignore[arg-type]
 
 
 def every_row(noise: RoundRobin, t: int) -> Example:
@@ -108,14 +110,14 @@ def test_the_two_reversals_differ() -> None:
 @pytest.mark.parametrize("reverse", ["bayes", "heat_bath"])
 def test_samples_follow_the_exact_law(reverse: str) -> None:
     rows = np.random.default_rng(0).integers(0, 3, (200, 2)) // [1, 2]
-    model = tiny.model("ggm", reverse=reverse, learning_rate=0.05).fit(rows, max_steps=60)
+    model = tiny.model("ggm", reverse=reverse, training__learning_rate=0.05).fit(rows, max_steps=60)
     places = model.space_.index(torch.from_numpy(model.sample(20_000, seed=0)))
     chi_square.assert_drawn_from(places.numpy(), exact.law(model).numpy())
 
 
 def test_it_learns_the_law() -> None:
     X = tiny.spins(4000)
-    model = GGM(keep_prob=0.3, cycles=3, width=32, depth=1, batch_size=512, learning_rate=0.01).fit(X, max_steps=600)
+    model = tiny.model("ggm", keep_prob=0.3, cycles=3, width=32, **LEARNS).fit(X, max_steps=600)
     empirical = np.bincount(np.asarray(model.space_.index(model.schema_.encode(X))), minlength=8) / len(X)
     # The start is uniform instead of μ_T, 0.3³ of every site is left of the data there: at most 3 · 0.027 / 2 of TV. The
     # rest is learning, which at N = 4000 and eight configurations cannot be told from √(8/4000)/2 of sampling.
@@ -135,7 +137,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 def test_clamp_works_with_the_heat_bath_too() -> None:
     X = tiny.spins(400)
-    model = tiny.model("ggm", reverse="heat_bath", keep_prob=0.3, learning_rate=0.05).fit(X, max_steps=200)
+    model = tiny.model("ggm", reverse="heat_bath", keep_prob=0.3, training__learning_rate=0.05).fit(X, max_steps=200)
     law = exact.law(model).numpy().reshape(2, 2, 2)
     drawn = model.sample(20_000, clamp=np.ma.array([1, 0, 0], mask=[0, 1, 1]), seed=0)
     given = law[1] / law[1].sum()

@@ -19,7 +19,7 @@ three or six of them are multiplied here."""
 
 
 def fitted(y: Any = None, **params: Any) -> neurise.NeurISE:
-    model = tiny.model(learning_rate=0.02, **params).fit(ROWS, y, max_steps=60)
+    model = tiny.model(training__learning_rate=0.02, **params).fit(ROWS, y, max_steps=60)
     assert isinstance(model, neurise.NeurISE)
     return model
 
@@ -53,7 +53,7 @@ def test_the_clean_conditional_with_labels_is_that_of_the_mixture_or_of_one(y: s
     np.testing.assert_allclose(model.conditional(ALL, 1, y=y), expected, atol=FLOAT32)
 
 
-@pytest.mark.parametrize("params", [{"keep_prob": 0.5}, {"hide_noised": False}])
+@pytest.mark.parametrize("params", [{"keep_prob": 0.5}, {"chain__hide_noised": False}])
 def test_without_an_exact_likelihood_there_is_no_clean_conditional(params: dict[str, Any]) -> None:
     model = fitted(**params)
     with pytest.raises(NotImplementedError, match=r"keep_prob|hide_noised"):
@@ -72,7 +72,7 @@ def test_the_conditional_of_a_step_is_the_networks(keep_prob: float, step: int) 
     assert table.shape == (27, 3)
     x = torch.tensor(ALL[:, [2, 0, 1]], dtype=torch.uint8)
     hidden = model.conditionals.hidden(torch.tensor([step]))
-    logits = model.objective_.network(torch.tensor([step]), torch.tensor([place]), x, hidden)
+    logits = model.conditionals.network(torch.tensor([step]), torch.tensor([place]), x, hidden)
     np.testing.assert_allclose(table, logits.double().softmax(-1).numpy(), atol=FLOAT32)
 
 
@@ -109,7 +109,7 @@ def test_a_site_that_is_not_there_is_refused(site: int) -> None:
 
 @pytest.mark.parametrize(
     ("params", "why"),
-    [({"keep_prob": 0.3}, r"soft noise \(keep_prob > 0\)"), ({"hide_noised": False}, "hide_noised=False")],
+    [({"keep_prob": 0.3}, r"soft noise \(keep_prob > 0\)"), ({"chain__hide_noised": False}, "hide_noised=False")],
 )
 def test_where_no_likelihood_is_exact_the_error_names_elbo(params: dict[str, Any], why: str) -> None:
     model = fitted(**params)
@@ -138,7 +138,7 @@ def test_the_bound_is_the_likelihood_where_that_is_exact(y: str | None) -> None:
 
 
 @pytest.mark.parametrize("y", [None, "up"])
-@pytest.mark.parametrize("params", [{"keep_prob": 0.5, "cycles": 2}, {"hide_noised": False, "cycles": 2}])
+@pytest.mark.parametrize("params", [{"keep_prob": 0.5, "cycles": 2}, {"chain__hide_noised": False, "cycles": 2}])
 def test_the_bound_is_below_the_log_of_the_exact_law(params: dict[str, Any], y: str | None) -> None:
     model, draws = fitted(Y, **params), 64
     bound = model.elbo(ALL, y, seed=0, draws=draws)
@@ -160,15 +160,15 @@ def test_a_standard_error_needs_two_draws(draws: int) -> None:
 def test_a_grid_search_picks_by_the_likelihood() -> None:
     X = tiny.spins(80)
     halves = [(np.arange(40), np.arange(40, 80)), (np.arange(40, 80), np.arange(40))]
-    base = tiny.model(learning_rate=0.05)
+    base = tiny.model(training__learning_rate=0.05)
     search = GridSearchCV(base, {"width": [1, 8]}, cv=halves).fit(X)
     for place, width in enumerate([1, 8]):
         for number, (train, test) in enumerate(halves):
-            score = tiny.model(learning_rate=0.05, width=width).fit(X[train]).log_prob(X[test]).mean()
+            score = tiny.model(training__learning_rate=0.05, width=width).fit(X[train]).log_prob(X[test]).mean()
             assert search.cv_results_[f"split{number}_test_score"][place] == pytest.approx(score, abs=1e-12)
     best = [1, 8][int(np.argmax(search.cv_results_["mean_test_score"]))]
     assert search.best_params_ == {"width": best}
-    whole = tiny.model(learning_rate=0.05, width=best).fit(X)
+    whole = tiny.model(training__learning_rate=0.05, width=best).fit(X)
     assert tiny.same_weights(search.best_estimator_, whole)
 
 

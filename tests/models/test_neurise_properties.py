@@ -24,8 +24,8 @@ def models(draw: st.DrawFn, keep_probs: list[float]) -> neurise.NeurISE:
         order=draw(st.permutations(range(sites))),
         network=draw(st.sampled_from(["site_mlp", "local_mlp"])),
         alphabet=[10 * (symbol + 1) for symbol in range(states)],
-        learning_rate=0.05,
-        batch_size=16,
+        training__learning_rate=0.05,
+        training__batch_size=16,
     ).fit(X, max_steps=5, seed=seed)
     assert isinstance(model, neurise.NeurISE)
     return model

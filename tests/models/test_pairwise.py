@@ -52,7 +52,7 @@ def everything(space: Space) -> np.ndarray:
 
 def with_truth(space: Space, tables: np.ndarray, fields: np.ndarray, **params: Any) -> Pairwise:
     """A fitted model whose weights are replaced by the truth."""
-    model = Pairwise(steps=1, **params).fit(everything(space))
+    model = Pairwise().set_params(steps=1, **params).fit(everything(space))
     network = model.objective_.network
     assert isinstance(network, PairwiseTables)
     basis = contrasts(space.states) / space.states  # W = φ K φᵀ and φᵀφ = p, so K = φᵀ W φ / p²
@@ -100,8 +100,8 @@ def test_the_population_loss_is_stationary_at_the_truth_alone(space: Space, loss
 def test_training_on_the_law_itself_finds_its_couplings_and_fields(space: Space, loss: str) -> None:
     tables, fields = random_tables(space)
     law = law_of(space, tables, fields)
-    model = Pairwise(
-        loss=loss, l2=0.0, order=np.random.default_rng(1).permutation(space.sites), validation_fraction=0.0
+    model = Pairwise().set_params(
+        loss=loss, l2=0.0, order=np.random.default_rng(1).permutation(space.sites), training__validation_fraction=0.0
     )
     model.fit(everything(space), weights=law, max_steps=600, verbose=False)
     # 600 minibatches of 1024 rows: if all counted once, a logit would be known to about 2/√600,000 ~ 0.003; the averaged
@@ -117,7 +117,7 @@ def test_training_on_the_law_itself_finds_its_couplings_and_fields(space: Space,
 def test_the_loop_ends_near_the_optimum_that_another_optimiser_finds() -> None:
     data = datasets.edwards_anderson(side=3, seed=0)
     X = data.sample(10_000, seed=1)
-    model = Pairwise(l2=0.0, validation_fraction=0.0).fit(X, max_steps=1000, verbose=False)
+    model = Pairwise().set_params(l2=0.0, training__validation_fraction=0.0).fit(X, max_steps=1000, verbose=False)
     rows, counts = np.unique(X, axis=0, return_counts=True)
     rows, share, (first, second) = rows.astype(float), counts / len(X), np.triu_indices(9, 1)
 
@@ -165,7 +165,11 @@ def test_penalties_draw_couplings_towards_zero() -> None:
     law = law_of(space, *random_tables(space))
 
     def size(**params: float) -> float:
-        model = Pairwise(validation_fraction=0.0, **params).fit(everything(space), weights=law, max_steps=150)
+        model = (
+            Pairwise()
+            .set_params(training__validation_fraction=0.0, **params)
+            .fit(everything(space), weights=law, max_steps=150)
+        )
         return float(np.abs(model.couplings_).sum())
 
     plain = size()
@@ -188,7 +192,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("params", "message"), BAD.values(), ids=BAD)
 def test_parameters_that_cannot_be_are_refused(params: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Pairwise(**params).fit(everything(SPACES[0]))
+        Pairwise().set_params(**params).fit(everything(SPACES[0]))
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from pairwise_models import SPACES, generator, law_of, random_model
 
 import neurise
 from neurise import datasets, exact
-from neurise.models import _pairwise_law
+from neurise.models._pairwise import law as pairwise_law
 from neurise.models._pairwise.dense import DenseInteractions
 from neurise.models._pairwise.law import PairwiseLaw, draw_by_tempering, draw_exactly
 from neurise.models.pairwise import Pairwise
@@ -24,13 +24,13 @@ FIRST, SECOND = oracles.random_law(SPACE, 0), oracles.random_law(SPACE, 1)
 
 
 def fitted(**params: Any) -> Pairwise:
-    model = Pairwise(**{"learning_rate": 1.0, "order": [2, 0, 3, 1], **params})
+    model = Pairwise().set_params(**{"training__learning_rate": 1.0, "order": [2, 0, 3, 1], **params})
     return model.fit(ALL, weights=FIRST, max_steps=30, verbose=False)
 
 
 def with_labels() -> Pairwise:
     X, y = np.concatenate([ALL, ALL]), np.repeat(["a", "b"], len(ALL))
-    model = Pairwise(learning_rate=1.0, order=[2, 0, 3, 1])
+    model = Pairwise().set_params(training__learning_rate=1.0, order=[2, 0, 3, 1])
     return model.fit(X, y, weights=np.append(FIRST, 2 * SECOND), max_steps=30, verbose=False)
 
 
@@ -94,7 +94,7 @@ def test_rows_drawn_exactly_follow_the_law(space: Space) -> None:
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("space", SPACES, ids=str)
 def test_rows_drawn_by_tempering_follow_the_law(space: Space, dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pairwise_law, "DENSE", 0 if dense else 64)
+    monkeypatch.setattr(pairwise_law, "DENSE", 0 if dense else 64)
     model, *truth = random_model(space)
     rows, found = draw_by_tempering(model, 1000, generator=generator(), sweeps=320)
     assert rows.shape == (1000, space.sites)
@@ -104,21 +104,21 @@ def test_rows_drawn_by_tempering_follow_the_law(space: Space, dense: bool, monke
     assert_drawn_from(space.index(rows).numpy(), law_of(space, *truth))
 
 
-@pytest.mark.parametrize("limit", [_pairwise_law.LIMIT, 1])
+@pytest.mark.parametrize("limit", [pairwise_law.LIMIT, 1])
 def test_samples_follow_the_law_that_is_written_out(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = fitted(sweeps=256)
     law = exact.law(model).numpy()
     assert oracles.tv(law, np.full(81, 1 / 81)) > 0.2
-    monkeypatch.setattr(_pairwise_law, "LIMIT", limit)
+    monkeypatch.setattr(pairwise_law, "LIMIT", limit)
     assert_drawn_from(places(model.sample(1000, seed=0)), law)
     assert hasattr(model, "diagnostics_") == (limit == 1)
 
 
-@pytest.mark.parametrize("limit", [_pairwise_law.LIMIT, 1])
+@pytest.mark.parametrize("limit", [pairwise_law.LIMIT, 1])
 def test_given_sites_are_conditioned_on(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = fitted(sweeps=256)
     law = exact.law(model).numpy()
-    monkeypatch.setattr(_pairwise_law, "LIMIT", limit)
+    monkeypatch.setattr(pairwise_law, "LIMIT", limit)
     drawn = model.sample(1000, clamp=np.ma.array([0, 2, 0, 1], mask=[True, False, True, False]), seed=0)
     assert_drawn_from(places(drawn), restricted(law, s1=2, s3=1))
 
@@ -157,9 +157,9 @@ def test_each_label_has_a_law_of_its_own() -> None:
 
 def test_a_label_learns_what_it_would_learn_alone() -> None:
     # Rows of the other class have no influence on the tables of this one, except on which rows a minibatch holds.
-    model = Pairwise(validation_fraction=0.0, l2=0.0)
+    model = Pairwise().set_params(training__validation_fraction=0.0, l2=0.0)
     model.fit(np.concatenate([ALL, ALL]), np.repeat(["a", "b"], 81), weights=np.append(FIRST, SECOND), max_steps=400)
-    alone = Pairwise(validation_fraction=0.0, l2=0.0).fit(ALL, weights=SECOND, max_steps=400)
+    alone = Pairwise().set_params(training__validation_fraction=0.0, l2=0.0).fit(ALL, weights=SECOND, max_steps=400)
     # Two runs of 32 parameters differ by about ½√(2 · 32 / n), where n ~ 50,000 rows of a class are in the averaged end of a
     # run: 0.02. A class that learnt from the other's rows would be ten times as far off.
     assert oracles.tv(exact.law(model, "b").numpy(), exact.law(alone).numpy()) < 0.05
@@ -169,7 +169,7 @@ def test_a_label_learns_what_it_would_learn_alone() -> None:
 def test_sites_that_never_vary_are_exact() -> None:
     X = ALL.copy()
     X[:, 1] = 2
-    model = Pairwise(order=[2, 1, 0, 3], learning_rate=1.0).fit(X, weights=FIRST, max_steps=30)
+    model = Pairwise().set_params(order=[2, 1, 0, 3], training__learning_rate=1.0).fit(X, weights=FIRST, max_steps=30)
     law = exact.law(model).numpy()
     assert law[ALL[:, 1] != 2].sum() == 0
     assert law.sum() == pytest.approx(1)
@@ -195,7 +195,7 @@ def test_what_needs_the_sum_over_all_configurations_says_so_where_they_are_too_m
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model, labelled = fitted(), with_labels()
-    monkeypatch.setattr(_pairwise_law, "LIMIT", 1)
+    monkeypatch.setattr(pairwise_law, "LIMIT", 1)
     for ask in (model.log_prob, model.elbo, model.score, lambda X: exact.law(model)):
         with pytest.raises(NotImplementedError, match="pseudo_log_likelihood"):
             ask(ALL)
@@ -207,7 +207,7 @@ def test_what_needs_the_sum_over_all_configurations_says_so_where_they_are_too_m
 
 
 def test_chains_that_do_not_mix_give_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pairwise_law, "LIMIT", 1)
+    monkeypatch.setattr(pairwise_law, "LIMIT", 1)
     model = fitted(sweeps=1)  # raised to one sweep a row, far too few for ten round trips a group
     network: Any = model.objective_.network
     network.couplings.data *= 30

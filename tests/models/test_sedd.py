@@ -7,6 +7,7 @@ import sedd_truth
 import torch
 
 from neurise.models.sedd import ScoreEntropy
+from neurise.rows import Batch
 from neurise.sampling import parallel
 from neurise.space import Space
 
@@ -113,7 +114,7 @@ def test_training_draws_have_the_mean_of_the_integral(noise: str, schedule: str)
     objective = ScoreEntropy(denoiser, score, made)
     generator = torch.Generator().manual_seed(0)
     x_0 = space.configurations()[torch.multinomial(torch.tensor(pmf), n, replacement=True, generator=generator)]
-    losses = objective.losses(wrong, objective.draw(x_0, None, generator=generator)).numpy()
+    losses = objective.losses(wrong, objective.draw(Batch(x_0), generator=generator)).numpy()
 
     all_x = torch.cartesian_prod(*[torch.arange(denoiser.noise.tokens)] * space.sites)
     ends = [sedd_truth.total_noise(schedule, t) for t in (1e-3, 1.0)]

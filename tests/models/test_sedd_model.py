@@ -46,7 +46,7 @@ def test_the_bound_is_tight_with_the_true_score(noise: str, schedule: str, space
 @each_noise
 @each_schedule
 def test_the_bound_is_below_the_likelihood_of_a_long_chain(noise: str, schedule: str) -> None:
-    model = tiny.model("sedd", noise=noise, schedule=schedule, sampling_steps=100, learning_rate=0.02)
+    model = tiny.model("sedd", noise=noise, schedule=schedule, sampling_steps=100, training__learning_rate=0.02)
     model.fit(tiny.spins(200), max_steps=60)
     repeats, rows = 100, np.array([[-1, -1, 1], [1, -1, 1], [1, 1, -1]])
     values = model.elbo(np.tile(rows, (repeats, 1)), seed=0, draws=2).value.reshape(repeats, 3)
@@ -119,8 +119,8 @@ def test_all_samplers_agree_with_their_law(noise: str, schedule: str) -> None:
 def test_ten_thousand_steps_at_a_rash_learning_rate_stay_finite(noise: str, schedule: str) -> None:
     X = np.random.default_rng(0).integers(0, 3, (500, 2))
     X[:, 1] = X[:, 0]  # scores without bound: some states are impossible
-    params = {"width": 32, "batch_size": 64, "learning_rate": 1e-2, "patience": 10**6}
-    model = SEDD(noise=noise, schedule=schedule, **params).fit(X, max_steps=10_000)
+    params = {"width": 32, "training__batch_size": 64, "training__learning_rate": 1e-2, "training__patience": 10**6}
+    model = SEDD(noise=noise, schedule=schedule).set_params(**params).fit(X, max_steps=10_000)
     assert model.stopped_ == "steps"
     assert all(np.isfinite([record["loss"], record["validation"]]).all() for record in model.history_)
     drawn = model.sample(1000, seed=0)

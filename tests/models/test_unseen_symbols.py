@@ -22,7 +22,7 @@ def test_a_symbol_that_was_never_seen_is_unlikely_or_impossible(members: int, sk
     X = np.random.default_rng(0).choice(3, size=(60, 3))
     X[:, 1] = 2
     for unseen in (1e-6, 0.0):
-        one = tiny.model(members=members, skip=skip, unseen=unseen).fit(X, max_steps=20)
+        one = tiny.model(members=members, architecture__pairwise=skip, chain__unseen=unseen).fit(X, max_steps=20)
         law, log_prob = exact.law(one).numpy(), one.log_prob(ROWS)
         seen = ROWS[:, 1] == 2
         np.testing.assert_allclose(np.exp(log_prob), law, rtol=1e-5)
@@ -40,7 +40,7 @@ def test_a_symbol_that_was_never_seen_is_unlikely_or_impossible(members: int, sk
 def test_a_file_from_before_unseen_symbols_had_a_probability_keeps_them_impossible(tmp_path: Path) -> None:
     X = tiny.spins()
     X[:, 1] = 1
-    one = tiny.model(unseen=0.0).fit(X, max_steps=5)
+    one = tiny.model(chain__unseen=0.0).fit(X, max_steps=5)
     one.save(tmp_path / "new")
     config, tensors = load_folder(tmp_path / "new")
     del config["params"]["unseen"], config["checksum"]

@@ -285,7 +285,7 @@ class Model(Estimator, ABC):
             "model": type(self).__module__.rpartition(".")[2],
             "params": plain(self._saved_params()),
             "schema": self._fitted().to_dict(),
-            "learnt": self._described(),
+            "learnt": plain(self._described()),
             "history": self.history_,
             "stopped": self.stopped_,
         }

@@ -1,4 +1,4 @@
-"""A committee of two kinds is trained in two parts, and behaves as one model does."""
+"""A committee of two kinds is trained as two jobs, and behaves as one model does."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from steps import replace_steps
 
 import neurise
 from neurise import exact
-from neurise.models import _trained
-from neurise.modeling.trained import TrainedModel, _merged
+from neurise.energies import regressions
+from neurise.modeling import trained
 from neurise.modeling.model import Model
-from neurise.training import loop, regressions
+from neurise.modeling.trained import Job, TrainedModel, _merged
+from neurise.training import loop
 from neurise.training.loop import TrainingDiverged
 from neurise.training.state import TrainingState
 
 STEPS = 20
-members = pytest.mark.parametrize("members", [2, 4], ids=["a network a part", "a committee a part"])
+members = pytest.mark.parametrize("members", [2, 4], ids=["a network a job", "a committee a job"])
 
 
 def model(members: int = 4, **params: Any) -> Any:
-    return tiny.model(members=members, skip=True, **params)
+    return tiny.model(members=members, architecture__pairwise=True, **params)
 
 
 def fitted(members: int = 4, **fit: Any) -> Any:
@@ -53,13 +54,13 @@ def all_rows(symbols: list[Any], sites: int = 3) -> np.ndarray:
 
 def assert_usable(one: Any) -> None:
     assert all(np.isfinite(weight).all() for weight in tiny.weights(one).values())
-    assert not any(parameter.requires_grad for parameter in one.objective_.network.parameters())
+    assert not any(parameter.requires_grad for parameter in one.conditionals.parameters())
     assert set(np.unique(one.sample(20, seed=0))) <= {-1, 1}
     assert np.exp(one.log_prob(all_rows([-1, 1]))).sum() == pytest.approx(1, abs=1e-5)
 
 
 def at_step(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[TrainingState], Any]) -> None:
-    """Do something after one of the steps, counted over all parts; what it returns, if anything, is taken for the loss."""
+    """Do something after one of the steps, counted over all jobs; what it returns, if anything, is taken for the loss."""
     count = itertools.count(1)
 
     def stepping(state: TrainingState, genuine: Callable[[], torch.Tensor]) -> torch.Tensor:
@@ -77,16 +78,16 @@ def roughly_fitted_terms(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> list[TrainedModel]:
-    """The parts of the model that is fitted next."""
-    seen: list[TrainedModel] = []
-    genuine = TrainedModel.put_together
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+    """The jobs of the model that is fitted next."""
+    seen: list[Job] = []
+    genuine = TrainedModel.finish
 
     def noting(whole: TrainedModel, own: Any, *rest: Any) -> None:
         seen.extend(own)
         genuine(whole, own, *rest)
 
-    monkeypatch.setattr(TrainedModel, "put_together", noting)
+    monkeypatch.setattr(TrainedModel, "finish", noting)
     return seen
 
 
@@ -98,19 +99,18 @@ def ctrl_c(state: TrainingState) -> None:
 
 
 @members
-def test_history_has_the_means_of_the_parts_and_the_seconds_of_both(parts: list[TrainedModel], members: int) -> None:
+def test_history_has_the_means_of_the_jobs_and_the_seconds_of_both(jobs: list[Job], members: int) -> None:
     one = fitted(members)
-    assert [(part.get_params()["skip"], part.get_params()["members"]) for part in parts] == [
-        (True, members // 2),
-        (False, members // 2),
-    ]
+    kinds = [(type(job.objective.network.pattern).__name__, job.objective.network.size) for job in jobs]
+    assert kinds == [("Sum", members // 2), ("SiteMLP", members // 2)]
     assert [entry["step"] for entry in one.history_] == [10, 20]
-    for entry, first, second in zip(one.history_, *(part.history_ for part in parts), strict=True):
+    for entry, first, second in zip(one.history_, *(job.history for job in jobs), strict=True):
         for name in ("loss", "validation"):
             assert entry[name] == pytest.approx((first[name] + second[name]) / 2, rel=1e-12)
         assert entry["seconds"] == pytest.approx(first["seconds"] + second["seconds"], rel=1e-12)
     assert one.stopped_ == "steps"
-    assert 0 <= one.share_ <= 1
+    assert list(one.shares_) == ["pairwise_terms + site_mlp", "site_mlp"]
+    assert sum(one.shares_.values()) == pytest.approx(1, abs=1e-12)
 
 
 def test_of_runs_that_end_at_different_steps_the_longer_is_told_to_its_end() -> None:
@@ -121,27 +121,27 @@ def test_of_runs_that_end_at_different_steps_the_longer_is_told_to_its_end() -> 
     assert _merged([first, []]) == first
 
 
-def test_the_time_is_divided_among_the_parts_and_the_steps_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_is_divided_among_the_jobs_and_the_steps_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = []
-    genuine = _trained.train
+    genuine = trained.train
 
     def noting(objective: Any, rows: Any, aside: Any, settings: Any, **rest: Any) -> str:
         limits.append((settings.max_steps, settings.max_seconds))
         return genuine(objective, rows, aside, settings, **rest)
 
-    monkeypatch.setattr(_trained, "train", noting)
+    monkeypatch.setattr(trained, "train", noting)
     fitted(max_steps=3, max_seconds=1000)
     assert [steps for steps, _ in limits] == [3, 3]
-    # What the pairwise fit of the first part took is taken off; the second part has none.
-    assert limits[0][1] < limits[1][1] <= 500
-    assert limits[0][1] > 400
+    # What the pairwise fit of the first took is taken off, and what it left over is for the second.
+    assert 400 < limits[0][1] < 500
+    assert 900 < limits[1][1] < 1000
 
 
 @members
 @pytest.mark.parametrize("labels", [False, True])
 def test_the_law_is_that_of_the_likelihood(members: int, labels: bool) -> None:
     X = np.random.default_rng(0).choice(3, size=(80, 3), p=[0.6, 0.3, 0.1])
-    one = model(members, learning_rate=0.02).fit(X, X[:, 0] > 0 if labels else None, max_steps=STEPS)
+    one = model(members, training__learning_rate=0.02).fit(X, X[:, 0] > 0 if labels else None, max_steps=STEPS)
     # A product of three conditionals in float32, whose errors are below 10^-6 each.
     np.testing.assert_allclose(np.exp(one.log_prob(all_rows([0, 1, 2]))), exact.law(one), rtol=1e-5)
     assert float(exact.law(one).sum()) == pytest.approx(1, abs=1e-9)
@@ -167,24 +167,26 @@ def test_clones_and_files(members: int, tmp_path: Path) -> None:
     assert tiny.same_weights(neurise.load(tmp_path), one)
 
 
-def test_constant_data_has_no_parts(parts: list[TrainedModel]) -> None:
+def test_constant_data_trains_nothing(jobs: list[Job]) -> None:
     one = model(alphabet=[-1, 1]).fit(np.ones((20, 3), dtype=int), max_steps=STEPS)
     assert one.stopped_ == "constant"
-    assert not parts
+    assert not jobs
     assert (one.sample(10, seed=0) == 1).all()
 
 
-@pytest.mark.parametrize("params", [{"members": 3}, {"members": 2, "keep_prob": 0.5}, {"hide_noised": False}], ids=str)
-def test_other_committees_have_no_parts(parts: list[TrainedModel], params: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "params", [{"members": 3}, {"members": 2, "keep_prob": 0.5}, {"chain__hide_noised": False}], ids=str
+)
+def test_other_committees_are_one_job(jobs: list[Job], params: dict[str, Any]) -> None:
     model(**params).fit(tiny.spins(), max_steps=2)
-    assert not parts
+    assert [job.objective.network.size for job in jobs] == [params.get("members", 4)]
 
 
 @pytest.mark.parametrize("value", [0, 2.5, float("nan"), "2", True], ids=str)
 def test_an_impossible_number_of_members_is_refused_before_anything_is_learnt(
     monkeypatch: pytest.MonkeyPatch, value: Any
 ) -> None:
-    monkeypatch.setattr(_trained, "train", None)
+    monkeypatch.setattr(trained, "train", None)
     with pytest.raises(ValueError, match=f"members must be a positive whole number, got {value!r}"):
         model(value).fit(tiny.spins(), max_steps=2)
 
@@ -203,27 +205,28 @@ def test_a_run_that_is_interrupted_goes_on_bit_for_bit(
         half = fitted(members, checkpoint=tmp_path)
     assert half.stopped_ == "interrupted"
     assert_usable(half)
-    assert (tmp_path / "part-1").exists() == (stop > STEPS)  # Ctrl-C ends the parts that are left, too
+    assert (tmp_path / "part-1").exists() == (stop > STEPS)  # Ctrl-C ends the jobs that are left, too
+    assert len(half.shares_) == (2 if stop > STEPS else 1)  # and what was not trained has no say
     resumed = fitted(members, checkpoint=tmp_path, resume=True)
     whole = whole_run(members)
     assert tiny.same_weights(resumed, whole)
     assert record(resumed) == record(whole)
-    assert (resumed.stopped_, resumed.share_) == (whole.stopped_, whole.share_)
+    assert (resumed.stopped_, resumed.shares_) == (whole.stopped_, whole.shares_)
     assert {path.parent.name for path in tmp_path.rglob("*.safetensors")} == {tmp_path.name, "part-1"}
 
 
-@pytest.mark.parametrize("stop", [15, STEPS + 15], ids=["in the first part", "in the second"])
-def test_one_part_that_diverges_leaves_a_usable_model(monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
+@pytest.mark.parametrize("stop", [15, STEPS + 15], ids=["in the first job", "in the second"])
+def test_one_job_that_diverges_leaves_a_usable_model(monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
     at_step(monkeypatch, stop, lambda state: torch.tensor(torch.nan))
     one = model()
     with pytest.raises(TrainingDiverged, match="the loss became nan"):
         one.fit(tiny.spins(), max_steps=STEPS)
     assert one.stopped_ == "diverged"
-    assert [entry["step"] for entry in one.history_] == [10, 20]  # of the part that came to its end
+    assert [entry["step"] for entry in one.history_] == [10, 20]  # of the job that came to its end
     assert_usable(one)
 
 
-@pytest.mark.parametrize("stop", [15, STEPS + 15], ids=["in the first part", "in the second"])
+@pytest.mark.parametrize("stop", [15, STEPS + 15], ids=["in the first job", "in the second"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_whatever_breaks_training_off_leaves_a_usable_model(
     monkeypatch: pytest.MonkeyPatch, error: type[BaseException], stop: int
@@ -244,7 +247,33 @@ def test_a_checkpoint_is_not_overwritten_by_mistake(tmp_path: Path) -> None:
     one = model()
     with pytest.raises(FileExistsError, match="resume=True"):
         one.fit(tiny.spins(), max_steps=STEPS, checkpoint=tmp_path)
-    assert not hasattr(one, "objective_")
+    assert not hasattr(one, "conditionals_")
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file"):
         fitted(checkpoint=tmp_path / "file")
+
+
+# --- callbacks ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_callback_sees_a_model_that_can_be_used_and_may_call_the_run_off() -> None:
+    seen = []
+
+    def watch(step: int, seconds: float, losses: dict[str, float], shown: Any) -> bool:
+        assert_usable(shown)
+        seen.append((step, sorted(losses), len(shown.history_)))
+        return len(seen) == 3  # the first evaluation of the second job
+
+    one = fitted(callback=watch)
+    assert seen == [(10, ["loss", "validation"], 1), (20, ["loss", "validation"], 2), (10, ["loss", "validation"], 1)]
+    assert one.stopped_ == "callback"
+    assert len(one.shares_) == 2
+    assert_usable(one)
+
+
+def test_a_run_that_is_called_off_in_the_first_job_keeps_that_kind_alone(jobs: list[Job]) -> None:
+    one = fitted(callback=lambda *told: True)
+    assert len(jobs) == 1
+    assert one.stopped_ == "callback"
+    assert one.shares_ == {"pairwise_terms + site_mlp": pytest.approx(1)}
+    assert_usable(one)
