@@ -68,9 +68,9 @@ def relative(logits: Tensor) -> Tensor:
     return logits[..., 1:] - logits[..., :1] if logits.shape[-1] == 2 else logits
 
 
-def log_law(logits: Tensor) -> Tensor:
+def log_law(logits: Tensor, states: int) -> Tensor:
     """Return the log-law of what :meth:`Walk.logits` gave, (n, states)."""
-    if logits.shape[-1] > 1:
+    if states != 2:
         return torch.log_softmax(logits, dim=-1)
     return torch.cat([functional.logsigmoid(-logits), functional.logsigmoid(logits)], dim=-1)
 

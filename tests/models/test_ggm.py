@@ -129,7 +129,7 @@ def test_what_cannot_be_is_refused() -> None:
         GGM(keep_prob=0).fit(tiny.spins())
     with pytest.raises(ValueError, match=r"keep_prob must be in \[0, 1\), got 1"):
         GGM(keep_prob=1.0).fit(tiny.spins())
-    with pytest.raises(ValueError, match="reverse must be 'bayes' or 'heat_bath', got 'gibbs'"):
+    with pytest.raises(ValueError, match="reverse must be one of 'bayes', 'heat_bath', got 'gibbs'"):
         GGM(reverse="gibbs").fit(tiny.spins())
     with pytest.raises(ValueError, match="'joint_mlp' predicts all sites at once; GGM asks for one"):
         GGM(network="joint_mlp").fit(tiny.spins())

@@ -100,7 +100,7 @@ class Conditionals(nn.Module, ABC):
         walk = self.walk(state, y, torch.zeros(1, dtype=torch.int64, device=x.device))
         answers = []
         for u in reversed(range(len(state))):
-            answers.append(log_law(walk.logits(u)))
+            answers.append(log_law(walk.logits(u), self.noise.space.states))
             walk.put(u, state[u])
         return torch.stack(answers[::-1], dim=1)
 
