@@ -154,11 +154,16 @@ def _learn_all(trials: list[Trial]) -> None:
 
 
 def _train(jobs: list[Job], *, verbose: bool | None) -> None:
-    """Train jobs of one kind as one."""
+    """Train jobs of one kind."""
     if len(jobs) == 1:
         with suppress(TrainingDiverged):  # stopped tells
             jobs[0].run(checkpoint=None, resume=False, verbose=verbose)
-        return
+    else:
+        _train_as_one(jobs, verbose=verbose)
+
+
+def _train_as_one(jobs: list[Job], *, verbose: bool | None) -> None:
+    """Train one batched network, and hand its parts back."""
     settings, device, states = jobs[0].settings, jobs[0].device, jobs[0].states
     began = time.monotonic()
     for job in jobs:

@@ -187,8 +187,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     @torch.no_grad()
     def _shares(self, objectives: Sequence[Any], held: Rows | None, seed: int) -> list[float]:
-        """Let the rows held back say what each kind is worth; equal shares where there are none."""
-        if held is None:
+        """Let the rows held back say what each kind is worth; equal shares where there are none, or nothing to say."""
+        if held is None or bool((self.schema_.constant >= 0).all()):
             return [1 / len(objectives)] * len(objectives)
         generator = torch.Generator(self.device_).manual_seed(seed)
         drawn = noised(objectives[0], held.to(self.device_), generator)
