@@ -256,13 +256,15 @@ class Model(Estimator, ABC):
     def summary(self) -> Summary:
         """Say what was chosen, from what, and how it was fitted; print it, or read it as a dict."""
         schema, last = self._fitted(), self.history_[-1] if self.history_ else {}
+        fitted = type(self)().set_params(**self._saved_params())  # parameters may have been changed since
+        vars(fitted).update({name: value for name, value in vars(self).items() if name.endswith("_")})
         scores = [record["validation"] for record in self.history_ if "validation" in record]
         facts = {
-            "model": repr(self),
+            "model": repr(fitted),
             "data": f"{schema.count:,} rows of {schema.space.sites:,} sites, {schema.space.states} states",
             "labels": schema.classes or None,
             "constant sites": int((schema.constant >= 0).sum()) or None,
-            **self._facts(),
+            **fitted._facts(),
             "parameters": self.num_parameters_,
             "steps": int(last.get("step", 0)) or None,
             "seconds": round(last["seconds"], 2) if last else None,
