@@ -41,7 +41,17 @@ def network(kind: str, where: Frame, seed: int = 0, *, clean: bool = False) -> S
     generator = torch.Generator().manual_seed(seed)
     for parameter in made.parameters():
         nn.init.normal_(parameter, std=0.7, generator=generator)
-    return made.double().requires_grad_(False)
+    made.double().requires_grad_(False)
+    if kind == "pairwise sum" and clean:
+        meet(made)
+    return made
+
+
+def meet(made: SiteNetwork) -> None:
+    """Let the chain and the clean conditionals have the same terms where they meet, at site 0 of time 0."""
+    terms = made.get_submodule("parts.0")
+    for name in ("pair", "bias"):
+        terms.get_parameter(name)[0] = terms.get_parameter(f"clean_{name}")[0]
 
 
 def single(
@@ -89,5 +99,6 @@ def recomputed(asked: Conditionals, x: Tensor, y: Tensor | None, cycle: int, *, 
 
 def as_log_law(logits: Tensor, states: int) -> Tensor:
     """Normalise what a walk gives: log-odds where there are two states."""
-    full = torch.cat([torch.zeros_like(logits), logits], dim=-1) if states == 2 else logits
-    return torch.log_softmax(full, dim=-1)
+    if states == 2:
+        return nn.functional.logsigmoid(torch.cat([-logits, logits], dim=-1))  # also where one of them is certain
+    return torch.log_softmax(logits, dim=-1)

@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
-from functools import partial
+import json
 from typing import Any
 
+import chi_square
+import conditionals_cases as cases
 import numpy as np
 import oracles
 import pytest
 import tiny
 import torch
+from sklearn.base import clone
 from torch import Tensor, nn
 
 import neurise
+from neurise import conditionals as kinds_of_conditionals
 from neurise import exact, likelihood
-from neurise.conditionals import NetworkConditionals
-from neurise.models._matching import drawn_evenly, match
-from neurise.models._pairwise.terms import adjacency
+from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.committee import Committee
+from neurise.conditionals.known_sites import KnownSites
+from neurise.conditionals.moment_matched import MomentMatched, drawn_evenly, match
+from neurise.energies.pairwise_regression import adjacency
+from neurise.modeling.groups import Corrector
 from neurise.models.neurise import NeurISE
-from neurise.networks._committee import Committee
-from neurise.networks.site_mlp import SiteMLP
-from neurise.noise.round_robin import RoundRobin
-from neurise.space import Space
+from neurise.networks.pairwise_terms import PairwiseTerms
 from neurise.rows import Rows
+from neurise.sampling.reverse import sample
+from neurise.space import Space
 
+CLEAN = Corrector(clean=0.25)
 SPACES = pytest.mark.parametrize("space", [Space(sites=4, states=2), Space(sites=3, states=4)], ids=["bits", "four"])
 
 
-def untaught(space: Space, *, members: int = 1, classes: int = 0, clean: bool = False, constant: int = -1) -> Any:
-    """Conditionals that know nothing of any data: all weights are drawn, and every pair of sites has terms."""
-    make = partial(
-        SiteMLP,
-        space,
-        space.sites,
-        width=6,
-        depth=2,
-        heads="site",
-        residual=True,
-        skip=True,
-        clean=clean,
-        classes=classes,
-    )
-    network = make() if members == 1 else Committee(make, members)
-    generator = torch.Generator().manual_seed(2)
-    for parameter in network.parameters():
-        nn.init.normal_(parameter, std=0.5, generator=generator)
-    fixed = torch.full((space.sites,), -1)
+def untaught(
+    space: Space, *, members: int = 1, classes: int = 0, clean: bool = False, constant: int = -1, graph: Any = None
+) -> Any:
+    """Conditionals that know nothing of any data: all weights are drawn, and every pair of sites has terms.
+
+    The clean terms, if there are any, look at the neighbours in a graph alone, and the network says nothing then.
+    """
+    fixed = [-1] * space.sites
     fixed[1] = constant
-    network.requires_grad_(False)
-    if clean:  # step 0 is both
-        own = network.members if isinstance(network, Committee) else dict(network.named_parameters())
-        own["clean_pair"].select(-3, 0).copy_(own["pair"].select(-3, 0))
-        own["clean_pair_bias"].select(-2, 0).copy_(own["pair_bias"].select(-2, 0))
-    return NetworkConditionals(network, RoundRobin(space, 0.0, 1), fixed, hide_noised=True, width=6, unseen=0.0)
+    where = cases.frame(space, constant=fixed, classes=classes)
+    found = [cases.single("pairwise sum", where, seed, clean=clean) for seed in range(members)]
+    for one in found:
+        terms: Any = one.network.parts[0]
+        for parameter in one.network.parameters():
+            parameter.mul_(0.5)  # as far from any data as six of Newton's steps go without a penalty
+        if graph is not None:
+            near = adjacency(graph, range(space.sites)).repeat_interleave(space.states, 1)
+            terms.clean_pair.mul_(near[:, None])
+            one.network.parts[1].head.zero_()
+            cases.meet(one.network)
+    inner: Conditionals = found[0] if members == 1 else Committee(found, [1 / members] * members)
+    return inner if constant < 0 else KnownSites(inner, where.constant, unseen=0.0)
 
 
 def data(space: Space, n: int = 500, seed: int = 0) -> Tensor:
@@ -81,8 +84,11 @@ def off(conditionals: Any, rows: Rows, weight: Tensor | None = None) -> float:
     return float((pairs(model, x, space.states) - pairs(counts / counts.sum(), rows.x, space.states)).abs().max())
 
 
-def matched(conditionals: Any, rows: Rows, **more: Any) -> None:
-    match(conditionals, rows, generator=torch.Generator().manual_seed(1), **{"draws": 2**15, "shrink": 1e-6, **more})
+def matched(inner: Any, rows: Rows, constant: int = -1, **more: Any) -> MomentMatched:
+    fixed = torch.full((inner.noise.space.sites,), -1)
+    fixed[1] = constant
+    options = {"draws": 2**15, "shrink": 1e-6, **more}
+    return match(inner, rows, fixed, generator=torch.Generator().manual_seed(1), **options)
 
 
 TOLERANCE = 5 * 0.5 / 2**7.5
@@ -93,55 +99,90 @@ TOLERANCE = 5 * 0.5 / 2**7.5
 @pytest.mark.parametrize("members", [1, 2])
 @pytest.mark.parametrize("directions", [0, 3])
 def test_pairs_have_the_probabilities_of_the_data(space: Space, members: int, directions: int) -> None:
-    rows, conditionals = Rows(data(space)), untaught(space, members=members)
-    assert off(conditionals, rows) > 5 * TOLERANCE
-    matched(conditionals, rows, directions=directions)
-    assert off(conditionals, rows) < TOLERANCE
-    assert float(law_of(conditionals).sum()) == pytest.approx(1, abs=1e-5)
+    rows, inner = Rows(data(space)), untaught(space, members=members)
+    assert off(inner, rows) > 5 * TOLERANCE
+    better = matched(inner, rows, directions=directions)
+    assert off(better, rows) < TOLERANCE
+    assert float(law_of(better).sum()) == pytest.approx(1, abs=1e-5)
+    assert off(inner, rows) > 5 * TOLERANCE  # what is inside stays as it was
 
 
 @SPACES
 def test_weights_of_rows_count(space: Space) -> None:
     x = data(space)
-    rows, conditionals = Rows(x, None, 1.0 + torch.arange(len(x)).double() % 4), untaught(space)
-    matched(conditionals, rows)
-    assert off(conditionals, rows) < TOLERANCE
+    rows, inner = Rows(x, None, 1.0 + torch.arange(len(x)).double() % 4), untaught(space)
+    assert off(matched(inner, rows), rows) < TOLERANCE
 
 
 def test_labels_are_drawn_as_the_data_have_them() -> None:
     space = Space(sites=4, states=2)
     x = data(space)
     y = (x[:, 0] + x[:, 2] > 0).long()
-    rows, conditionals = Rows(x, y), untaught(space, classes=2)
-    matched(conditionals, rows)
+    rows = Rows(x, y)
+    conditionals = matched(untaught(space, classes=2), rows)
     share = y.double().mean()
     both = (1 - share) * law_of(conditionals, torch.tensor(0)) + share * law_of(conditionals, torch.tensor(1))
     assert off(conditionals, rows, both) < TOLERANCE
 
 
+# --- the correction belongs to the chain ---------------------------------------------------------------------------------
+
+GRAPH = [[0, 2], [1, 2]]  # site 0 does not depend on sites 1 and 3, given site 2
+
+
 @pytest.mark.parametrize("members", [1, 2])
-def test_the_first_step_stays_the_clean_conditional_of_its_site(members: int) -> None:
-    space = Space(sites=4, states=2)
-    rows, conditionals = Rows(data(space)), untaught(space, clean=True, members=members)
-    network = conditionals.network
-    own = network.members if members > 1 else dict(network.named_parameters())
-    before = {name: tensor.clone() for name, tensor in own.items() if "clean" in name}
-    matched(conditionals, rows)
-    assert off(conditionals, rows) < TOLERANCE  # the likelihood asks the clean terms at t = 0, the chain the others
-    torch.testing.assert_close(own["clean_pair"].select(-3, 0), own["pair"].select(-3, 0))
-    for name, place in (("clean_pair", -3), ("clean_pair_bias", -2)):
-        rest = torch.arange(1, space.sites)
-        assert torch.equal(own[name].index_select(place, rest), before[name].index_select(place, rest))
+@SPACES
+def test_the_correction_is_no_part_of_the_clean_conditionals(space: Space, members: int) -> None:
+    graph = [pair for pair in GRAPH if max(pair) < space.sites]
+    inner = untaught(space, clean=True, members=members, graph=graph)
+    rows = Rows(data(space))
+    better = matched(inner, rows)
+    x, t = space.configurations(), torch.tensor([0])
+    for site in range(space.sites):
+        u = torch.tensor([site])
+        found = better.clean.log_conditional(t, u, x)
+        assert torch.equal(found, inner.log_conditional(t, u, x))
+        # Step 0 is where the chain and a sweep meet: the chain corrects its site 0, and a sweep must not see that.
+        assert torch.equal(better.log_conditional(t, u, x), found) == (site > 0)
+        table = found.view([space.states] * space.sites + [-1])
+        for other in range(space.sites):
+            near = [site, other] in graph or [other, site] in graph
+            differs = bool((table.amax(other) - table.amin(other)).max() > 1e-6)
+            assert differs == near
+
+
+@SPACES
+def test_sweeps_draw_from_the_clean_conditionals(space: Space) -> None:
+    inner = untaught(space, clean=True, graph=[pair for pair in GRAPH if max(pair) < space.sites])
+    better = matched(inner, Rows(data(space)))
+    before = exact.chain_law(better)
+    found = exact.chain_law(better, sweeps={0: 2})
+    torch.testing.assert_close(found, exact.swept(inner, before, sweeps=2), rtol=1e-12, atol=1e-15)
+    assert float((found - before).abs().sum()) > 0.01
+    drawn = sample(better, 20_000, generator=torch.Generator().manual_seed(3), sweeps={0: 2})
+    chi_square.assert_drawn_from(space.index(drawn).numpy(), found.numpy())
+
+
+@SPACES
+def test_walks_answer_as_the_reference(space: Space) -> None:
+    better, x = matched(untaught(space, members=2), Rows(data(space)), draws=2**10), space.configurations()
+    found = cases.as_log_law(cases.walked(better, x, None, 0), space.states)
+    torch.testing.assert_close(found, cases.recomputed(better, x, None, 0), rtol=1e-6, atol=1e-6)
 
 
 def test_a_constant_site_is_left_as_it_is() -> None:
     space = Space(sites=4, states=2)
     x = data(space)
     x[:, 1] = 1
-    rows, conditionals = Rows(x), untaught(space, constant=1)
-    matched(conditionals, rows)
-    assert off(conditionals, rows) < TOLERANCE
-    assert float(conditionals.network.pair.abs().max()) < 1e3
+    rows = Rows(x)
+    known = untaught(space, constant=1)
+    inside = matched(known.inner, rows, constant=1)  # as models do it
+    for whole in (KnownSites(inside, known.constant, unseen=0.0), matched(known, rows, constant=1)):
+        assert off(whole, rows) < TOLERANCE
+    terms = inside.terms.pair.view(4, 2, 4, 2)
+    assert float(terms.abs().max()) < 1e3
+    assert not terms[1].any()
+    assert not terms[:, :, 1].any()  # it is hidden from the others, so that terms for it would be lost
 
 
 def test_what_is_kept_back_is_the_penalty_times_the_change() -> None:
@@ -149,9 +190,7 @@ def test_what_is_kept_back_is_the_penalty_times_the_change() -> None:
     rows = Rows(data(space))
     errors = []
     for shrink in (1e-6, 1e-1, 10.0):
-        conditionals = untaught(space)
-        matched(conditionals, rows, shrink=shrink)
-        errors.append(off(conditionals, rows))
+        errors.append(off(matched(untaught(space), rows, shrink=shrink), rows))
     assert errors == sorted(errors)
     assert errors[2] > 5 * TOLERANCE
 
@@ -171,14 +210,19 @@ def test_even_draws_follow_the_law_and_are_even() -> None:
     assert float((rates - wanted[:64]).abs().max()) < 5 * 0.5 / 4000**0.5  # each row by itself
 
 
-@pytest.mark.parametrize("many", [False, True])
-@pytest.mark.parametrize("members", [1, 2])
-def test_a_model_is_calibrated_when_it_was_trained(members: int, many: bool) -> None:
+@pytest.mark.parametrize(
+    ("members", "many", "constant"), [(1, False, False), (2, True, False), (1, False, True), (2, False, True)]
+)
+def test_a_model_is_calibrated_when_it_was_trained(members: int, many: bool, constant: bool) -> None:
     x = tiny.spins(n=200, sites=4)
-    made = [NeurISE(calibrate=calibrate, members=members, skip=True, steps=30, width=8) for calibrate in (False, True)]
+    if constant:
+        x[:, 3] = x[:, 1] * x[:, 2]
+        x[:, 2] = 1
+    small = {"members": members, "architecture__pairwise": True, "steps": 30, "width": 8}
+    made = [NeurISE(calibrate=calibrate).set_params(**small) for calibrate in (False, True)]
     for model in made:
         if many:
-            neurise.fit_many([model, NeurISE(**model.get_params())], [x, x], verbose=False, device="cpu")
+            neurise.fit_many([model, clone(model)], [x, x], verbose=False, device="cpu")
         else:
             model.fit(x, verbose=False, device="cpu")
     spins = 2.0 * np.array(oracles.configurations(Space(sites=4, states=2))) - 1
@@ -192,25 +236,28 @@ def test_a_model_is_calibrated_when_it_was_trained(members: int, many: bool) -> 
 def test_it_is_saved_with_the_model(tmp_path: Any) -> None:
     x = tiny.spins(n=100, sites=4)
     graph = np.array([[0, 1], [2, 3]])
-    model = NeurISE(calibrate=True, graph=graph, clean=0.25, steps=5, width=8).fit(x, verbose=False, device="cpu")
+    model = NeurISE(calibrate=True, graph=graph, corrector=CLEAN, steps=5, width=8)
+    model.fit(x, verbose=False, device="cpu")
     model.save(tmp_path / "model")
     again = neurise.load(tmp_path / "model", device="cpu")
     np.testing.assert_array_equal(again.log_prob(x), model.log_prob(x))
+    np.testing.assert_array_equal(again.sample(50, seed=0, sweeps=1), model.sample(50, seed=0, sweeps=1))
     assert again.get_params()["graph"] == graph.tolist()
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"keep_prob": 0.5}, {"hide_noised": False}, {"skip": False}, {"network": "local_mlp"}]
+    "wrong",
+    [{"keep_prob": 0.5}, {"chain__hide_noised": False}, {"architecture__pairwise": False}, {"network": "local_mlp"}],
 )
 def test_what_cannot_be_calibrated_says_why(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="calibrate needs the pairwise terms"):
-        NeurISE(calibrate=True, heads="shared", residual=False, **wrong).fit(tiny.spins(), verbose=False, device="cpu")
+        NeurISE(calibrate=True).set_params(**wrong).fit(tiny.spins(), verbose=False, device="cpu")
 
 
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        ([[0, 3]], "pair \\[0, 3\\], but the sites are 0 … 2"),
+        ([[0, 3]], "graph has \\[0, 3\\] at row 0; a pair is two different sites from 0 to 2"),
         ([0, 1], "pairs of sites"),
         ([[0.5, 1.0]], "whole numbers"),
     ],
@@ -220,18 +267,27 @@ def test_a_wrong_graph_says_why(graph: Any, message: str) -> None:
         NeurISE(graph=graph).fit(tiny.spins(), verbose=False, device="cpu")
 
 
-@pytest.mark.parametrize("wrong", [{"skip": False, "clean": 0.25}, {"clean": 0.0}, {"keep_prob": 0.5, "clean": 0.25}])
+@pytest.mark.parametrize("wrong", [{"architecture__pairwise": False}, {"corrector__clean": 0.0}, {"keep_prob": 0.5}])
 def test_a_graph_that_would_do_nothing_says_so(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"graph (needs the pairwise terms|is for the conditionals)"):
-        NeurISE(graph=[[0, 1]], **wrong).fit(tiny.spins(), verbose=False, device="cpu")
+        NeurISE(graph=[[0, 1]], corrector=CLEAN).set_params(**wrong).fit(tiny.spins(), verbose=False, device="cpu")
 
 
-def test_of_two_kinds_the_one_with_pairwise_terms_looks_at_the_graph() -> None:
-    model = NeurISE(graph=[[0, 2]], clean=0.25, members=2, steps=5, width=8).fit(
-        tiny.spins(), verbose=False, device="cpu"
-    )
-    pair = model.objective_.network.members["clean_pair"].view(2, 3, 2, 3, 2).abs().amax((2, 4))
-    assert torch.nonzero(pair).tolist() == [[0, 0, 2], [0, 2, 0]]
+def clean_terms(model: NeurISE, member: int) -> list[list[int]]:
+    """The pairs of places that the clean terms of a member look at."""
+    whole = model.conditionals.clean
+    one: Any = list(whole)[member] if isinstance(whole, Committee) else whole
+    sites, states = model.space_.sites, model.space_.states
+    pair = one.network.parts[0].clean_pair.view(sites, states, sites, states).abs().amax((1, 3))
+    return torch.nonzero(pair).tolist()
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_of_two_kinds_the_one_with_pairwise_terms_looks_at_the_graph(calibrate: bool) -> None:
+    model = NeurISE(graph=[[0, 2]], corrector=CLEAN, members=2, steps=5, width=8, calibrate=calibrate)
+    model.fit(tiny.spins(), verbose=False, device="cpu")
+    assert clean_terms(model, 0) == [[0, 2], [2, 0]]
+    assert list(model.shares_) == ["pairwise_terms + site_mlp", "site_mlp"]
 
 
 def test_a_graph_follows_the_order_of_the_sites() -> None:
@@ -239,8 +295,74 @@ def test_a_graph_follows_the_order_of_the_sites() -> None:
     assert torch.nonzero(near).tolist() == [[1, 2], [2, 1]]
 
 
-def test_sweeps_look_at_the_graph_alone() -> None:
-    model = NeurISE(graph=[[0, 2]], order=[1, 2, 0], clean=0.25, skip=True, members=1, steps=5, width=8)
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_sweeps_look_at_the_graph_alone(calibrate: bool) -> None:
+    # The site of step 0 is no neighbour of any other: a calibration that wrote into its terms would show here.
+    model = NeurISE(graph=[[0, 2]], order=[1, 2, 0], corrector=CLEAN, members=1, steps=5, width=8, calibrate=calibrate)
     model.fit(tiny.spins(n=100), verbose=False, device="cpu")
-    pair = model.objective_.network.clean_pair.view(3, 2, 3, 2).abs().amax((1, 3))
-    assert torch.nonzero(pair).tolist() == [[1, 2], [2, 1]]
+    assert isinstance(model.conditionals, MomentMatched) == calibrate
+    assert clean_terms(model, 0) == [[1, 2], [2, 1]]
+    view = model.conditionals.clean.view(sweep=True)
+    plan: Any = model.conditionals.clean.plan(view)
+    assert torch.nonzero(plan.pair.abs().amax((1, 3))).tolist() == [[1, 2], [2, 1]]
+
+
+# --- files -------------------------------------------------------------------------------------------------------------
+
+
+def nested(where: Frame) -> dict[str, Conditionals]:
+    """Conditionals of every kind in each other."""
+
+    def terms(seed: int) -> PairwiseTerms:
+        made = PairwiseTerms(where.noise.space, where.noise.num_steps)
+        for parameter in made.parameters():
+            nn.init.normal_(parameter, generator=torch.Generator().manual_seed(seed))
+        return made.double().requires_grad_(False)
+
+    def known(inner: Conditionals) -> KnownSites:
+        return KnownSites(inner, where.constant, unseen=0.01)
+
+    def one(kind: str, seed: int) -> Conditionals:
+        return cases.single(kind, where, seed, clean=True, hide_noised=seed != 2)
+
+    site, local, both = one("site_mlp", 0), one("local_mlp", 1), one("pairwise sum", 2)
+    committee = Committee([site, local, both], [0.2, 0.5, 0.3])
+    return {
+        "network": site,
+        "sum": both,
+        "committee": committee,
+        "known": known(both),
+        "matched": MomentMatched(site, terms(5)),
+        "known around matched around committee": known(MomentMatched(committee, terms(6))),
+        "matched around known": MomentMatched(known(both), terms(7)),
+        "committee of all": Committee([known(local), MomentMatched(site, terms(8)), committee], [0.1, 0.6, 0.3]),
+    }
+
+
+@pytest.mark.parametrize("space", cases.SPACES.values(), ids=cases.SPACES)
+@pytest.mark.parametrize("keep_prob", [0.0, 0.4])
+def test_what_is_described_and_built_again_answers_alike(space: Space, keep_prob: float) -> None:
+    where = cases.frame(space, keep_prob, 2 if keep_prob else 1, constant=[-1] * (space.sites - 1) + [1])
+    for name, whole in nested(where).items():
+        described = json.loads(json.dumps(whole.description()))
+        again = kinds_of_conditionals.build(described, where).double().requires_grad_(False)
+        again.load_state_dict(whole.state_dict())
+        assert again.description() == whole.description(), name
+        assert type(again) is type(whole)
+        assert again.is_autoregressive == whole.is_autoregressive
+        for t, u, x in cases.questions(whole):
+            for first, second in ((again, whole), (again.clean, whole.clean)):
+                found, wanted = (asked.log_conditional(t, u, x) for asked in (first, second))
+                torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12, msg=name)
+
+
+@pytest.mark.parametrize("space", cases.SPACES.values(), ids=cases.SPACES)
+@pytest.mark.parametrize("sweep", [False, True], ids=["chain", "sweep"])
+def test_whatever_is_in_each_other_walks_as_the_reference(space: Space, sweep: bool) -> None:
+    where = cases.frame(space, constant=[-1] * (space.sites - 1) + [1])
+    x = space.configurations()
+    for name, whole in nested(where).items():
+        asked = whole.clean if sweep else whole
+        found = cases.as_log_law(cases.walked(asked, x, None, 0, sweep=sweep), space.states)
+        wanted = cases.recomputed(asked, x, None, 0, sweep=sweep)
+        torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9, msg=name)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import neurise
+from neurise.modeling import format_1
+from neurise.persistence import load_folder
 
 SAVED = Path(__file__).parents[1] / "saved_models" / "v0.1"
 NAMES = sorted(folder.name for folder in SAVED.iterdir())
@@ -41,3 +43,11 @@ def test_a_model_of_version_0_1_is_saved_anew_as_it_is(name: str, tmp_path: Path
 def test_there_is_one_of_every_kind() -> None:
     kinds = {json.loads((SAVED / name / "config.json").read_text())["model"] for name in NAMES}
     assert kinds == {"neurise", "ggm", "d3pm", "sedd", "dfm", "pairwise", "independent", "memorize"}
+
+
+def test_a_file_from_before_unseen_symbols_had_a_probability_keeps_them_impossible() -> None:
+    config, tensors = load_folder(SAVED / "neurise_constant")
+    del config["params"]["unseen"]
+    converted, _ = format_1.converted(config, tensors)
+    assert converted["params"]["chain__unseen"] == 0
+    assert converted["learnt"]["conditionals"]["unseen"] == 0

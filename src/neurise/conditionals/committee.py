@@ -57,7 +57,7 @@ class Committee(Conditionals):
     def plan(self, view: View) -> Plan | None:
         """Add the members' plans: a softmax does not see the constants that each of them lacks."""
         plans = [plan for plan in (member.plan(view) for member in self) if plan is not None]
-        if len(plans) < len(self.members):
+        if len(plans) < len(self.members) or any(member.certain(view) for member in self):
             return None
         return reduce(Plan.plus, (plan.times(weight) for weight, plan in zip(self.weights, plans, strict=True)))
 

@@ -67,7 +67,7 @@ class MomentMatched(Conditionals):
 
     def plan(self, view: View) -> Plan | None:
         """Add the terms to the plan of the chain."""
-        plan = self.inner.plan(view)
+        plan = self.inner.plan(view) if self.inner.certain(view) is None else None
         return plan if plan is None or view.sweep else plan.plus(self.terms.plan(view))
 
     def description(self) -> dict[str, Any]:
@@ -96,7 +96,8 @@ def match(
     space, device = inner.noise.space, inner.device
     data = sample_of(rows, space.states, device)
     labels = None if rows.y is None else rows.spread(draws, generator=torch.Generator().manual_seed(0)).y
-    loop = Loop(inner, data, constant, _directions(data, directions), draws, labels)
+    varies = (constant < 0).repeat_interleave(data.outcomes).to(device)  # what never varies is hidden from the conditionals
+    loop = Loop(inner, data, constant, _directions(data, directions) * varies[:, None], draws, labels)
     for u in reversed(range(space.sites)):
         loop.step(u, shrink, generator)
     change = expanded(Fit(loop.weight, loop.bias), space.sites, space.states)
