@@ -22,6 +22,7 @@ from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.known_sites import KnownSites
 from neurise.conditionals.moment_matched import MomentMatched, drawn_evenly, match
+from neurise.energies import regressions
 from neurise.energies.pairwise_regression import adjacency
 from neurise.modeling.groups import Corrector
 from neurise.models.neurise import NeurISE
@@ -56,6 +57,12 @@ def untaught(
             cases.meet(one.network)
     inner: Conditionals = found[0] if members == 1 else Committee(found, [1 / members] * members)
     return inner if constant < 0 else KnownSites(inner, where.constant, unseen=0.0)
+
+
+@pytest.fixture(autouse=True)
+def roughly_fitted_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairwise terms are found for certain elsewhere; here a few iterations will do."""
+    monkeypatch.setattr(regressions, "ITERATIONS", 20)
 
 
 def data(space: Space, n: int = 500, seed: int = 0) -> Tensor:
