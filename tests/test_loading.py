@@ -18,7 +18,6 @@ import neurise
 from neurise import persistence
 from neurise.modeling.model import Model
 
-
 WIDER = {"answers": "network_conditionals", "hide_noised": True}
 WIDER |= {"network": {"network": "site_mlp", "width": 9, "depth": 1, "heads": "site", "residual": True}}
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from neurise.networks._committee import Committee
 from steps import replace_steps
 
 import neurise
 from neurise import exact
 from neurise.modeling.trained import TrainedModel
-from neurise.networks._committee import Committee
 from neurise.networks.site_mlp import SiteMLP
-from neurise.training import pairwise
 from neurise.rows import Rows
+from neurise.training import pairwise
 
 TERMS = ("pair", "pair_bias", "clean_pair", "clean_pair_bias")
 STATES = pytest.mark.parametrize("states", [2, 3])
