@@ -26,6 +26,11 @@ class Frame:
     classes: int
     constant: Tensor  # (sites,): the only token of a site, or −1; on the device of the model
 
+    def hidden(self, t: Tensor, *, hide_noised: bool) -> Tensor:
+        """Return the sites that networks must not look at: constant ones, and those that hold pure noise if asked to."""
+        constant = (self.constant >= 0).expand(*t.shape, -1)
+        return constant | self.noise.erased(t) if hide_noised else constant
+
 
 class Certain(NamedTuple):
     """Answers that need no network: which sites are certain, and their relative logits in every cycle."""

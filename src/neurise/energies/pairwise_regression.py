@@ -17,16 +17,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from neurise import checks
-from neurise.conditionals.base import Frame
 from neurise.energies.regressions import Fit, Sample, descend, marginals, most_bend, sample_of
-from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows, into_folds
 
 STRENGTHS = (0.2, 0.1, 0.05, 0.02, 0.005)
@@ -125,23 +123,30 @@ def expanded(found: Fit, sites: int, states: int) -> Terms:
     return Terms(pair.flatten(2), found.bias[:, None] * half)
 
 
+class Untrained(Protocol):
+    """Networks that are to be trained on rows."""
+
+    objective: Any  # with ``network``, a stack, and ``frame``
+    rows: Rows
+    seed: int
+
+
 @torch.no_grad()
-def fit_terms(
-    network: Stack, frame: Frame, rows: Rows, held: Rows | None, *, seed: int, graph: Tensor | None = None
-) -> None:
+def fit_terms(job: Untrained, *, held: Rows | None = None, graph: Tensor | None = None) -> None:
     """Fit the pairwise terms of stacked networks, sums whose first part is a ``PairwiseTerms``, and freeze them.
 
     Step u sees the sites after u. The terms of the clean conditionals, if the networks have such, see all other sites, or
     the neighbours in a ``graph``, (sites, sites) booleans. Where rows have folds, network k gets terms that were fitted
     without fold k.
     """
+    network, frame, rows = job.objective.network, job.objective.frame, job.rows
     terms: dict[str, nn.Parameter] = dict(network.pattern.get_submodule("parts.0").named_parameters())
     states, device, varies = frame.noise.space.states, frame.constant.device, (frame.constant < 0).cpu()
     place = torch.arange(len(varies))
     every = (place[:, None] != place) & varies & varies[:, None]
     without = [None if rows.fold is None else rows.fold != member for member in range(network.size)]
     own = replace(rows, fold=None)
-    fit_all = partial(fit, own, held, states, seed=seed, device=device)
+    fit_all = partial(fit, own, held, states, seed=job.seed, device=device)
     found = {"": fit_all((place[:, None] < place) & every, parts=without)}
     if "clean_pair" in terms:
         from neurise.energies import neighbours  # which is built on this file

@@ -148,11 +148,11 @@ class Model(Estimator, ABC):
         """
         schema, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
         steps, seconds = checks.limits(max_steps, max_seconds)
-        if resume and checkpoint is None:
+        start, again = checks.seed(seed), checks.flag("resume", resume)
+        if again and checkpoint is None:
             raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
-        place, start = devices.resolve(device), checks.seed(seed)
-        folder = None if checkpoint is None else Path(checkpoint)
-        run = Run(start, folder, checks.flag("resume", resume), steps, seconds, verbose, callback)
+        place, folder = devices.resolve(device), None if checkpoint is None else Path(checkpoint)
+        run = Run(start, folder, again, steps, seconds, verbose, callback)
         before = dict(vars(self))
         self.begin_fit(schema, place)
         try:

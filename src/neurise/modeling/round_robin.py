@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 
-from neurise import checks, discovery
+from neurise import checks, devices, discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
+from neurise.losses import Loss
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture
 from neurise.modeling.model import Run
@@ -44,18 +46,23 @@ class RoundRobinModel(ChainModel, TrainedModel):
     training: Training = Training()
     architecture: Architecture = Architecture()
 
+    chosen_: Sizes = field(init=False)
+    """What suits the data, where the user left it open; found by ``fit``."""
+
     @abstractmethod
-    def _objective(self, network: Stack, frame: Frame) -> RoundRobinObjective:
-        """Make the objective of a method for networks that learn side by side."""
+    def _loss(self) -> Loss:
+        """Return what the networks minimise."""
 
     # --- choices ---------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
-        super().check()
         best, make = self.chosen(), discovery.find("neurise.networks", self.network)
+        self.chosen_ = best
+        super().check()
         for name in ("width", "depth", "members", "steps"):
             checks.positive_whole(name, getattr(best, name))
+        checks.flag("pairwise", best.pairwise)
         checks.flag("hide_noised", self.chain.hide_noised)
         checks.flag("anytime", self.corrector.anytime)
         checks.unseen(self.chain.unseen, self.schema_.space.states)
@@ -81,24 +88,15 @@ class RoundRobinModel(ChainModel, TrainedModel):
         wanted = self.architecture.pairwise
         if wanted is None:
             wanted = best.pairwise and best.members > 1 and self._is_hard and self.network == "site_mlp"
-        return best._replace(pairwise=checks.flag("pairwise", wanted))
+        return best._replace(pairwise=wanted)
 
     @property
     def _is_hard(self) -> bool:
         """Whether one visit erases a site and erased sites are hidden, so that pairwise terms can be fitted beforehand."""
         return self.keep_prob == 0 and self.chain.hide_noised is True
 
-    def chosen_steps(self) -> int:
-        """Return the user's number of steps, or one that suits the data."""
-        return checks.positive_whole("steps", self.chosen().steps)
-
-    def chosen_training(self) -> Training:
-        """Fill in what was left open."""
-        best = self.chosen()
-        return replace(self.training, batch_size=best.batch_size, learning_rate=best.learning_rate)
-
     def _facts(self) -> dict[str, Any]:
-        best, noise = self.chosen(), self.conditionals.noise
+        best, noise = self.chosen_, self.conditionals.noise
         kinds = [f"{share:.2f} {kind}" for kind, share in self.shares_.items()]
         terms = " + pairwise terms" if best.pairwise else ""
         return {
@@ -124,51 +122,56 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _build(self) -> RoundRobinObjective:
         best = self.chosen()
-        return self._objective(self._networks(best, self.frame(), best.members, best.pairwise), self.frame())
+        return self._objective(best, self.frame(), best.members, best.pairwise)
 
-    def _networks(self, best: Sizes, frame: Frame, count: int, pairwise: bool) -> Stack:
-        """Make networks that learn side by side."""
-        space, num_steps = frame.noise.space, frame.noise.num_steps
+    def _objective(self, best: Sizes, frame: Frame, count: int, pairwise: bool) -> RoundRobinObjective:
+        """Make networks that learn side by side, and what they learn from."""
+        space, num_steps, corrector = frame.noise.space, frame.noise.num_steps, self.corrector
         make = discovery.find("neurise.networks", self.network)
-        options = {name: getattr(self.architecture, name) for name in make.options if hasattr(self.architecture, name)}
-        options |= {"width": best.width, "depth": best.depth, "classes": frame.classes}
+        options = {"width": best.width, "depth": best.depth, "classes": frame.classes}
+        for name in make.options:
+            if hasattr(self.architecture, name):
+                options[name] = getattr(self.architecture, name)
         made: list[SiteNetwork] = []
         for _ in range(count):
             network = make(space, num_steps, **options)
             if pairwise:
-                terms = PairwiseTerms(space, num_steps, classes=frame.classes, clean=self.corrector.clean > 0)
+                terms = PairwiseTerms(space, num_steps, classes=frame.classes, clean=corrector.clean > 0)
                 network = Sum([terms, network])
             made.append(network)
-        return Stack(made)
+        hide, anytime = self.chain.hide_noised, corrector.anytime
+        return RoundRobinObjective(
+            Stack(made), frame, self._loss(), hide_noised=hide, clean=corrector.clean, anytime=anytime
+        )
 
     def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Train members with pairwise terms and members without, each kind by itself, or all of one kind.
 
         A committee learns from all rows: each member from all but a fold of its own, by which it is validated.
         """
-        best, frame = self.chosen(), self.frame()
+        best, frame = self.chosen_, self.frame()
         half = best.members // 2 if best.pairwise and best.members % 2 == 0 and self._is_hard else 0
         kinds = [(half, True), (half, False)] if half else [(best.members, best.pairwise)]
-        members, fraction = kinds[0][0], self.training.validation_fraction
-        folds = max(members, round(min(MOST_FOLDS, 1 / fraction))) if fraction and 1 < members <= MOST_FOLDS else 0
-        own, aside = None, None
-        if held is None and folds:
-            own = with_folds(rows, folds, seed=run.seed)
-            fold: Any = own.fold
-            aside = own.take(torch.nonzero(fold < members).flatten())
-            if not bool(torch.bincount(fold, minlength=folds).all()):
-                own = None  # too few rows for so many folds
-        if own is None:
-            own, aside = self.divide(rows, held, run.seed)
-        found = []
+        objectives = []
         for count, pairwise in kinds:
-            with torch.device("meta"):
-                objective = self._objective(self._networks(best, frame, count, pairwise), frame)
-            if own.fold is not None:
-                objective = replace(objective, folds=folds)
-            fitted_before = pairwise and self._is_hard
-            found.append(self.job(objective, own, aside, run, prepare=self._prepare(held) if fitted_before else None))
+            with torch.device("meta"):  # how large a network is should be known before memory is taken
+                objectives.append(self._objective(best, frame, count, pairwise))
+        own, aside, folds = self._divided(rows, held, kinds[0][0], run.seed)
+        found = []
+        for (_, pairwise), objective in zip(kinds, objectives, strict=True):
+            prepare = self._prepare(held) if pairwise and self._is_hard else None
+            found.append(self.job(replace(objective, folds=folds), own, aside, run, prepare=prepare))
         return found
+
+    def _divided(self, rows: Rows, held: Rows | None, members: int, seed: int) -> tuple[Rows, Rows | None, int]:
+        """Cut the rows of a committee into folds, or hold some back; return what is learnt from, what validates, and folds."""
+        fraction = self.training.validation_fraction
+        if held is None and fraction and 1 < members <= MOST_FOLDS:
+            folds = max(members, round(min(MOST_FOLDS, 1 / fraction)))
+            own = with_folds(rows, folds, seed=seed)
+            if own.has_all_folds(folds):
+                return own, own.of_folds_below(members), folds
+        return *self.divide(rows, held, seed), 0
 
     def _prepare(self, held: Rows | None) -> Any:
         """Return what fits pairwise terms before the training, for a model that does so."""
@@ -176,28 +179,31 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> None:
         """Put the members of all jobs together, with the shares that rows held back ask for."""
-        objectives: list[Any] = [job.objective for job in jobs]
-        groups = [objective.members() for objective in objectives]
-        shares = [1.0]
-        if len(jobs) > 1:
-            shares = self._shares(objectives, jobs[0].held, run.seed)
-        members = [member for group in groups for member in group]
-        weights = [share / len(group) for share, group in zip(shares, groups, strict=True) for _ in group]
+        shares = [1.0] if len(jobs) == 1 else self._shares(jobs, run.seed)
+        members, weights = list[Conditionals](), list[float]()
+        for job, share in zip(jobs, shares, strict=True):
+            objective: Any = job.objective
+            own = objective.members()
+            members += own
+            weights += [share / len(own)] * len(own)
         self._settle(members[0] if len(members) == 1 else Committee(members, weights), rows, run)
 
     @torch.no_grad()
-    def _shares(self, objectives: Sequence[Any], held: Rows | None, seed: int) -> list[float]:
+    def _shares(self, jobs: Sequence[Job], seed: int) -> list[float]:
         """Let the rows held back say what each kind is worth; equal shares where there are none."""
+        held, first = jobs[0].held, jobs[0].objective
         if held is None:
-            return [1 / len(objectives)] * len(objectives)
-        generator = torch.Generator(self.device_).manual_seed(seed)
-        drawn = noised(objectives[0], held.to(self.device_), generator)
-        answers, sizes = [], []
-        for objective in objectives:
-            pieces = slices(objective, drawn, self.device_)
-            answers.append(torch.cat([objective.answers(objective.network, piece).double() for piece in pieces]))
-            sizes.append(sum(parameter.numel() for parameter in objective.network.parameters()))
-        return find_shares([answer.log_softmax(-1) for answer in answers], drawn.x_u, sizes)
+            return [1 / len(jobs)] * len(jobs)
+        drawn = noised(first, held.to(self.device_), torch.Generator(self.device_).manual_seed(seed))
+        answers, sizes = list[Tensor](), list[int]()
+        for job in jobs:
+            objective: Any = job.objective
+            pieces = list[Tensor]()
+            for piece in slices(objective, drawn, self.device_):
+                pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
+            answers.append(torch.cat(pieces))
+            sizes.append(devices.parameter_count(objective.network))
+        return find_shares(answers, drawn.x_u, sizes)
 
     def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
         """Finish the conditionals that were learnt: sites that never vary are known."""

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -124,6 +124,14 @@ class Job:
         return rows, None if self.held is None else placing.place(self.held, room=left, **options)
 
 
+class Chosen(NamedTuple):
+    """How long and how fast to train."""
+
+    steps: Any
+    batch_size: Any
+    learning_rate: Any
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class TrainedModel(Model):
     """A model that is learnt by gradient descent. It writes ``_build`` and ``_draw``, and inherits the rest.
@@ -197,12 +205,12 @@ class TrainedModel(Model):
 
     def settings(self, max_steps: int | None, max_seconds: float | None) -> Settings:
         """Return the settings of the loop: the constructor's, and what ``fit`` was told."""
-        training = self.chosen_training()
+        training, best = self.training, getattr(self, "chosen_", None) or self.chosen()
         if max_steps is None and max_seconds is None:
-            max_steps = self.chosen_steps()
+            max_steps = checks.positive_whole("steps", best.steps)
         return Settings(
-            checks.positive_whole("batch_size", training.batch_size),
-            checks.positive("learning_rate", training.learning_rate),
+            checks.positive_whole("batch_size", best.batch_size),
+            checks.positive("learning_rate", best.learning_rate),
             training.weight_decay,
             training.warmup,
             training.clip_norm,
@@ -213,13 +221,9 @@ class TrainedModel(Model):
             max_seconds,
         )
 
-    def chosen_steps(self) -> int:
-        """Return how long to train where ``fit`` says nothing."""
-        return checks.positive_whole("steps", self.steps)
-
-    def chosen_training(self) -> Training:
-        """Return the group with a value for everything that was left open."""
-        return self.training
+    def chosen(self) -> Any:
+        """Return how long and how fast to train; a model may choose by the data where that was left open."""
+        return Chosen(self.steps, self.training.batch_size, self.training.learning_rate)
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         jobs = self.jobs(rows, held, run)
