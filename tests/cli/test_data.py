@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -327,12 +325,3 @@ def test_a_file_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "x.csv").write_text("n,a\n2,1\n3,0\n")
     assert resolve("x.csv:count_column=n").weights.tolist() == [2, 3]
     assert resolve("x.csv", label_column="n").labels.tolist() == [2, 3]
-
-
-@pytest.mark.parametrize("words", [["data"], ["data", "make"], ["data", "info"], ["data", "list"]])
-def test_help_imports_nothing_heavy(words: list[str]) -> None:
-    code = "import sys; sys.argv[0] = 'neurise'\nfrom neurise.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code, *words, "--help"], capture_output=True, text=True, check=True)
-    assert "Usage" in done.stdout
-    assert not {"torch", "numpy", "scipy"} & set(done.stdout.split())
-    assert "neurise.cli.data" in done.stdout.split()
