@@ -108,8 +108,9 @@ def test_blocks_of_chains_change_nothing_in_law(monkeypatch: pytest.MonkeyPatch)
     assert_means(shares[:, law > 0.01], law[law > 0.01])
 
 
-def test_what_has_not_mixed_says_so() -> None:
+def test_what_has_not_mixed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ring of 40 spins so cold that domain walls freeze, and a run that is far too short."""
+    monkeypatch.setattr(tempering, "WARM_UP", (8, 16, 32, 64))
     edges = np.array([(i, (i + 1) % 40) for i in range(40)] + [(i, (i + 7) % 40) for i in range(40)])
     couplings = np.random.default_rng(0).choice([-6.0, 6.0], len(edges))
     result = parallel_tempering(
