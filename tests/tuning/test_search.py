@@ -37,7 +37,7 @@ def test_score_is_the_mean_of_minus_log_p_over_the_rows_held_back(states: int) -
     made = Dataset(
         "noise", Space(4, states), np.arange(states), train=rows, validation=held, validation_weights=weights
     )
-    task = make_task(made, "neurise", {"width": 8, "depth": 1}, max_steps=30)
+    task = make_task(made, "neurise", cases.SMALL, max_steps=30)
     fitted = task.kind(**task.fixed).fit(rows, max_steps=30, verbose=False)
     law = exact.law(fitted).reshape((states,) * 4)  # by pushing the start through the chain, not by the likelihood
     nats = [-np.log(float(law[tuple(row)])) for row in held.tolist()]
@@ -46,7 +46,7 @@ def test_score_is_the_mean_of_minus_log_p_over_the_rows_held_back(states: int) -
 
 def test_less_noise_looks_better_to_the_loop_and_not_to_the_search() -> None:
     rows = cases.data(800, sites=4)
-    task = make_task(rows, "neurise", {"width": 16, "depth": 1}, max_steps=150)
+    task = make_task(rows, "neurise", cases.SMALL | {"width": 16}, max_steps=150)
     scores, looks, distances = [], [], []
     for keep_prob in (0.0, 0.95):
         model = task.kind(**task.fixed, keep_prob=keep_prob, cycles=1)
