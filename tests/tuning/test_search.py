@@ -24,6 +24,10 @@ from neurise.tuning.task import make_task
 from neurise.tuning.trial import RUNGS, run_trial
 
 
+def drawn_from_a_seed() -> optuna.Study:
+    return optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+
+
 def params_of(study: optuna.Study) -> list[dict[str, Any]]:
     return [trial.params for trial in study.get_trials()]
 
@@ -132,7 +136,7 @@ def test_the_best_configuration_is_on_disk_after_every_trial(tmp_path: Path, mon
 
 
 def test_a_trial_is_looked_at_on_its_way_and_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    study, task = optuna.create_study(), cases.task(steps=100)
+    study, task = drawn_from_a_seed(), cases.task(steps=100)
     trial = study.ask()
     run_trial(task, trial)
     assert sorted(study.trials[0].intermediate_values) == list(range(1, RUNGS))
@@ -143,7 +147,7 @@ def test_a_trial_is_looked_at_on_its_way_and_given_up(monkeypatch: pytest.Monkey
 
 
 def test_looking_at_a_trial_does_not_change_it() -> None:
-    task, study = cases.task(steps=60), optuna.create_study()
+    task, study = cases.task(steps=60), drawn_from_a_seed()
     value = run_trial(task, trial := study.ask())
     plain = task.kind(**task.fixed, **trial.params).fit(
         task.train.x, validation=task.held.x, max_steps=60, verbose=False
