@@ -153,6 +153,7 @@ class ExactConditionals(Conditionals):
     def __init__(self, pmf: Any, noise: SiteNoise, *, hide_noised: bool = False) -> None:
         super().__init__()
         self.noise, self.hide_noised = noise, hide_noised
+        self.register_buffer("ignored", torch.zeros(noise.space.sites, dtype=torch.bool))
         self.register_buffer("pmf", as_law(pmf, noise.space.size, "pmf"))
         self._tables: dict[tuple[int, int], Tensor] = {}
 
@@ -192,10 +193,6 @@ class ExactConditionals(Conditionals):
     def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
         """Return the one term of a model without labels."""
         return [(None, 1.0)]
-
-    def hidden(self, t: Tensor) -> Tensor:
-        """Hide the erased sites if asked to."""
-        return self.noise.erased(t) & self.hide_noised
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Look the true conditional up, (..., states)."""

@@ -31,6 +31,7 @@ class KnownSites(Conditionals):
     def __init__(self, inner: Conditionals, constant: Tensor, *, unseen: float) -> None:
         super().__init__()
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
+        self.hide_noised, self.ignored = inner.hide_noised, inner.ignored
         self.register_buffer("constant", constant, persistent=False)
 
     @property
@@ -43,10 +44,6 @@ class KnownSites(Conditionals):
         """Keep the known sites around what a corrector asks."""
         inner = self.inner.clean
         return self if inner is self.inner else KnownSites(inner, self.constant, unseen=self.unseen)
-
-    def hidden(self, t: Tensor) -> Tensor:
-        """Hide what the learnt conditionals hide."""
-        return self.inner.hidden(t)
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the learnt answer, and the known one at constant sites, (..., states)."""

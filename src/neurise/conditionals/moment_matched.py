@@ -22,7 +22,7 @@ from neurise.energies import moments
 from neurise.energies.pairwise_regression import expanded
 from neurise.energies.regressions import Fit, Sample, sample_of
 from neurise.networks.pairwise_terms import PairwiseTerms
-from neurise.networks.parts.plan import Plan, View
+from neurise.networks.parts.plan import Plan, View, added
 from neurise.rows import Rows
 
 DRAWS = 2**14
@@ -44,6 +44,7 @@ class MomentMatched(Conditionals):
     def __init__(self, inner: Conditionals, terms: PairwiseTerms) -> None:
         super().__init__()
         self.inner, self.terms, self.noise = inner, terms, inner.noise
+        self.hide_noised, self.ignored = inner.hide_noised, inner.ignored
 
     @property
     def bytes_per_row(self) -> int:
@@ -55,10 +56,6 @@ class MomentMatched(Conditionals):
         """Leave the correction out."""
         return self.inner.clean
 
-    def hidden(self, t: Tensor) -> Tensor:
-        """Hide what the inner conditionals hide."""
-        return self.inner.hidden(t)
-
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Correct the steps of the chain, t = u, and leave every other answer as it is, (..., states)."""
         answer = self.inner.log_conditional(t, u, x, y)
@@ -68,7 +65,7 @@ class MomentMatched(Conditionals):
     def plan(self, view: View) -> Plan | None:
         """Add the terms to the plan of the chain."""
         plan = self.inner.plan(view)
-        return plan if plan is None or view.sweep else plan.plus(self.terms.plan(view))
+        return plan if plan is None or view.sweep else added([plan, self.terms.plan(view)])
 
     def description(self) -> dict[str, Any]:
         """Describe the inner conditionals."""

@@ -301,6 +301,7 @@ class Model(Estimator, ABC):
         """Make a fitted model from what :func:`neurise.persistence.load_folder` read."""
         model = cls().set_params(**config["params"])
         model.begin_fit(Schema.from_dict(config["schema"]), device)
+        model.check()
         model.history_, model.stopped_ = config["history"], config["stopped"]
         model._restore(tensors, config["learnt"])
         return model

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from neurise import checks, devices, discovery
+from neurise import checks, discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
+from neurise.energies.pairwise_regression import fit_terms
 from neurise.losses import Loss
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture
@@ -25,6 +26,7 @@ from neurise.modeling.trained import Job, TrainedModel
 from neurise.networks.base import SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
+from neurise.noise.base import SiteNoise
 from neurise.rows import MOST_FOLDS, Rows, with_folds
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
@@ -47,11 +49,13 @@ class RoundRobinModel(ChainModel, TrainedModel):
     architecture: Architecture = Architecture()
 
     chosen_: Sizes = field(init=False)
-    """What suits the data, where the user left it open; found by ``fit``."""
-
-    @abstractmethod
-    def _loss(self) -> Loss:
-        """Return what the networks minimise."""
+    """What suits the data, where the user left it open. ``check`` finds it."""
+    loss_: Loss = field(init=False)
+    """What the networks minimise. ``check`` of a method sets it."""
+    noise_options_: dict[str, Any] = field(init=False, default_factory=dict)
+    """Further arguments of the noise."""
+    neighbours_: Tensor | None = field(init=False, default=None)
+    """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
 
     # --- choices ---------------------------------------------------------------------------------------------------
 
@@ -120,6 +124,19 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     # --- training --------------------------------------------------------------------------------------------------
 
+    def frame(self) -> Frame:
+        """Make the chain for the fitted schema, and say which sites never vary."""
+        schema, chain = self.schema_, self.chain
+        kind = discovery.find("neurise.noise", chain.kind)
+        if not (isinstance(kind, type) and issubclass(kind, SiteNoise)):
+            raise ValueError(
+                f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
+            )
+        make: Callable[..., SiteNoise] = kind
+        noise = make(schema.space, self.keep_prob, cycles=self.cycles, steps=chain.steps, **self.noise_options_)
+        classes = 0 if schema.labels is None else len(schema.labels.classes)
+        return Frame(noise, classes, schema.constant.to(self.device_))
+
     def _build(self) -> RoundRobinObjective:
         best = self.chosen()
         return self._objective(best, self.frame(), best.members, best.pairwise)
@@ -141,7 +158,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             made.append(network)
         hide, anytime = self.chain.hide_noised, corrector.anytime
         return RoundRobinObjective(
-            Stack(made), frame, self._loss(), hide_noised=hide, clean=corrector.clean, anytime=anytime
+            Stack(made), frame, self.loss_, hide_noised=hide, clean=corrector.clean, anytime=anytime
         )
 
     def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
@@ -159,7 +176,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         own, aside, folds = self._divided(rows, held, kinds[0][0], run.seed)
         found = []
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
-            prepare = self._prepare(held) if pairwise and self._is_hard else None
+            prepare = partial(fit_terms, held=held, graph=self.neighbours_) if pairwise and self._is_hard else None
             found.append(self.job(replace(objective, folds=folds), own, aside, run, prepare=prepare))
         return found
 
@@ -173,19 +190,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 return own, own.of_folds_below(members), folds
         return *self.divide(rows, held, seed), 0
 
-    def _prepare(self, held: Rows | None) -> Any:
-        """Return what fits pairwise terms before the training, for a model that does so."""
-        return None
-
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> None:
         """Put the members of all jobs together, with the shares that rows held back ask for."""
-        shares = [1.0] if len(jobs) == 1 else self._shares(jobs, run.seed)
-        members, weights = list[Conditionals](), list[float]()
-        for job, share in zip(jobs, shares, strict=True):
+        members, weights, groups = list[Conditionals](), list[float](), list[list[Conditionals]]()
+        for job in jobs:
             objective: Any = job.objective
-            own = objective.members()
-            members += own
-            weights += [share / len(own)] * len(own)
+            groups.append(objective.members())
+        shares = [1.0] if len(jobs) == 1 else self._shares(jobs, run.seed)
+        for group, share in zip(groups, shares, strict=True):
+            members += group
+            weights += [share / len(group)] * len(group)
         self._settle(members[0] if len(members) == 1 else Committee(members, weights), rows, run)
 
     @torch.no_grad()
@@ -194,7 +208,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         held, first = jobs[0].held, jobs[0].objective
         if held is None:
             return [1 / len(jobs)] * len(jobs)
-        drawn = noised(first, held.to(self.device_), torch.Generator(self.device_).manual_seed(seed))
+        held = held if held.x.device == self.device_ else held.to(self.device_)
+        drawn = noised(first, held, torch.Generator(self.device_).manual_seed(seed))
         answers, sizes = list[Tensor](), list[int]()
         for job in jobs:
             objective: Any = job.objective
@@ -202,7 +217,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             for piece in slices(objective, drawn, self.device_):
                 pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
             answers.append(torch.cat(pieces))
-            sizes.append(devices.parameter_count(objective.network))
+            sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
         return find_shares(answers, drawn.x_u, sizes)
 
     def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:

@@ -82,10 +82,11 @@ class RoundRobinObjective:
         if self.clean:
             t, u = self._some_anywhere(t, u, generator=generator)
         x_t = noise.corrupt(x, t, generator=generator)
+        hidden = (self.frame.constant >= 0).expand(n, -1)
+        if self.hide_noised:
+            hidden = hidden | noise.erased(t)
         fold = None if batch.fold is None else batch.fold.long()
-        return Example(
-            t, u, x_t, self.frame.hidden(t, hide_noised=self.hide_noised), batch.y, noise.target(x, x_t, u), fold
-        )
+        return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold)
 
     def _some_anywhere(self, t: Tensor, u: Tensor, *, generator: Generator) -> tuple[Tensor, Tensor]:
         """Give a random share of the examples a site of their own that varies, and the time 0 unless they keep theirs."""

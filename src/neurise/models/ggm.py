@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 from torch.nn import functional
@@ -67,18 +66,13 @@ class GGM(RoundRobinModel):
 
     chain: Chain = Chain(hide_noised=False)
 
-    def _noise_options(self) -> dict[str, Any]:
-        return {"heat_bath": self.reverse == "heat_bath"}
-
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
         super().check()
-        checks.one_of("reverse", self.reverse, REVERSALS)
+        self.noise_options_ = {"heat_bath": checks.one_of("reverse", self.reverse, REVERSALS) == "heat_bath"}
         if self.keep_prob == 0:
             raise ValueError(
                 "keep_prob must be above 0 for GGM: at 0 every token is redrawn, so that no classifier can tell kept from "
                 "redrawn, and the conditional would be a division by zero; NeurISE takes keep_prob=0"
             )
-
-    def _loss(self) -> KeptOrRedrawn:
-        return KeptOrRedrawn(float(self.keep_prob))
+        self.loss_ = KeptOrRedrawn(float(self.keep_prob))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import torch
@@ -12,11 +10,10 @@ import torch
 from neurise import checks, losses
 from neurise.conditionals.base import Conditionals
 from neurise.conditionals.moment_matched import match
-from neurise.energies.pairwise_regression import adjacency, fit_terms
+from neurise.energies.pairwise_regression import adjacency
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
 from neurise.modeling.search_space import NOISE, SHARED, SearchSpace
-from neurise.modeling.trained import Job
 from neurise.rows import Rows
 
 
@@ -75,12 +72,12 @@ class NeurISE(RoundRobinModel):
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used, or that needs pairwise terms where there are none."""
         super().check()
-        losses.resolve(self.loss)
+        self.loss_, self.neighbours_ = losses.resolve(self.loss), None
         asked = ["calibrate"] * checks.flag("calibrate", self.calibrate) + ["graph"] * (self.graph is not None)
         if asked and self.architecture.pairwise is None:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
-            adjacency(self.graph, self.schema_.order)
+            self.neighbours_ = adjacency(self.graph, self.schema_.order)
             if not self.corrector.clean:
                 raise ValueError(
                     "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
@@ -93,15 +90,6 @@ class NeurISE(RoundRobinModel):
                 f"{self.keep_prob}, chain__hide_noised={self.chain.hide_noised}, network={self.network!r}, "
                 f"architecture__pairwise={self.architecture.pairwise}"
             )
-
-    def _loss(self) -> losses.Loss:
-        return losses.resolve(self.loss)
-
-    def _prepare(self, held: Rows | None) -> Callable[[Job], None]:
-        """Fit the pairwise terms of autoregressive conditionals, which the network then starts from and leaves as they are."""
-
-        graph = None if self.graph is None else adjacency(self.graph, self.schema_.order)
-        return partial(fit_terms, held=held, graph=graph)
 
     def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
         if self.calibrate and self.stopped_ not in ("interrupted", "constant", "diverged"):

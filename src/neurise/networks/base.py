@@ -40,7 +40,8 @@ class SiteNetwork(Network):
 
         class MyNetwork(SiteNetwork):
             def __init__(self, space, num_steps, *, width, depth, classes=0):
-                super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+                super().__init__()
+                self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
                 self.first = nn.Linear(space.sites * space.states + space.sites, width)
                 ...
 
@@ -65,9 +66,9 @@ class SiteNetwork(Network):
     any_site: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:
-        super().__init__()
-        self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
+    num_steps: int
+    width: int
+    depth: int
 
     @abstractmethod
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
