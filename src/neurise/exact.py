@@ -152,15 +152,10 @@ class ExactConditionals(Conditionals):
 
     def __init__(self, pmf: Any, noise: SiteNoise, *, hide_noised: bool = False) -> None:
         super().__init__()
-        self.noise, self.hide_noised = noise, hide_noised
+        self.noise, self.hide_noised, self.bytes_per_row = noise, hide_noised, 1024
         self.register_buffer("ignored", torch.zeros(noise.space.sites, dtype=torch.bool))
         self.register_buffer("pmf", as_law(pmf, noise.space.size, "pmf"))
         self._tables: dict[tuple[int, int], Tensor] = {}
-
-    @property
-    def bytes_per_row(self) -> int:
-        """A few numbers."""
-        return 1024
 
     def description(self) -> dict[str, Any]:
         """It is an oracle, and not saved."""

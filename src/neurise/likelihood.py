@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from neurise.batching import CACHE, MEMORY_BUDGET, batches, budget_on
+from neurise.batching import MEMORY_BUDGET, batches
 from neurise.conditionals.base import Conditionals
 
 
@@ -18,8 +18,7 @@ def log_prob(conditionals: Conditionals, x: Tensor, y: Tensor | None = None) -> 
     Sites are generated from the last to the first, each from those after it (hard noise; sites before u are hidden).
     """
     device, values = conditionals.device, []
-    # On a CPU a few layers of the rows stay in the cache from one site to the next.
-    for rows in batches(len(x), conditionals.bytes_per_row, budget_on(device) if device.type == "cuda" else CACHE):
+    for rows in conditionals.blocks(len(x), cached=True):
         block, labels = x[rows].to(device), None if y is None else y[rows].to(device)
         log_conditionals = conditionals.log_conditionals(block, labels)  # (n, sites, states)
         values.append(log_conditionals.gather(-1, block.long()[..., None]).squeeze(-1).double().sum(1).cpu())

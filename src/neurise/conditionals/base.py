@@ -6,7 +6,7 @@ Everything above asks this question and knows nothing of networks; everything be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from neurise.batching import CACHE, MEMORY_BUDGET, ON_GPU
 from neurise.networks.parts.plan import Plan, View, view_of
 from neurise.noise.base import SiteNoise
 from neurise.walks import Planned, Recomputed, Walk, log_law
@@ -49,6 +50,7 @@ class Conditionals(nn.Module, ABC):
     noise: SiteNoise
     hide_noised: bool  # whether steps do not look at sites that hard noise has erased
     ignored: Tensor  # (sites,) booleans: sites that no step looks at
+    bytes_per_row: int  # estimate of the memory of one row in one evaluation
     laid_out: Mapping[bool, tuple[View, Plan | None]] = MappingProxyType({})  # of the chain, and of sweeps
 
     @abstractmethod
@@ -59,11 +61,6 @@ class Conditionals(nn.Module, ABC):
         """Return which sites, besides u, the conditional of step t does not look at, (..., sites) booleans."""
         ignored = self.ignored.expand(*t.shape, -1)
         return self.noise.erased(t) | ignored if self.hide_noised else ignored
-
-    @property
-    @abstractmethod
-    def bytes_per_row(self) -> int:
-        """Estimate the memory of one row in one evaluation."""
 
     @abstractmethod
     def description(self) -> dict[str, Any]:
@@ -77,7 +74,7 @@ class Conditionals(nn.Module, ABC):
     @property
     def device(self) -> torch.device:
         """Where the computation takes place."""
-        return next(iter([*self.parameters(), *self.buffers()])).device
+        return self.ignored.device
 
     @property
     def clean(self) -> Conditionals:
@@ -104,9 +101,21 @@ class Conditionals(nn.Module, ABC):
 
     def lay_out(self) -> Self:
         """Work out once what every walk needs; the tensors must not change any more."""
-        views = (self.view(sweep=False), self.view(sweep=True))
-        self.laid_out = {view.sweep: (view, self.plan(view)) for view in views if view is not None}
+        found = {}
+        for view in (self.view(sweep=False), self.view(sweep=True)):
+            if view is not None:
+                found[view.sweep] = (view, self.plan(view))
+        self.laid_out = found
         return self
+
+    def blocks(self, n: int, *, cached: bool = False) -> Iterator[slice]:
+        """Cut n rows into slices that fit the memory budget; on a CPU, if asked to, into those that stay in the cache."""
+        budget = MEMORY_BUDGET * (ON_GPU if self.device.type == "cuda" else 1)
+        if cached and self.device.type != "cuda":
+            budget = CACHE
+        size = max(1, budget // self.bytes_per_row)
+        for start in range(0, n, size):
+            yield slice(start, min(n, start + size))
 
     # --- walks ------------------------------------------------------------------------------------------------------
 

@@ -29,15 +29,11 @@ class Committee(Conditionals):
         super().__init__()
         self.noise, self.members = members[0].noise, nn.ModuleList(members)
         self.hide_noised, self.ignored = members[0].hide_noised, members[0].ignored
+        self.bytes_per_row = max(member.bytes_per_row for member in members)  # they are asked one after another
         self.weights = list(map(float, weights))
 
     def __iter__(self) -> Iterator[Conditionals]:
         return iter(self.members)  # type: ignore[arg-type]
-
-    @property
-    def bytes_per_row(self) -> int:
-        """Members are asked one after another."""
-        return max(member.bytes_per_row for member in self)
 
     @property
     def clean(self) -> Conditionals:

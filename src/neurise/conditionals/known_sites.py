@@ -31,13 +31,8 @@ class KnownSites(Conditionals):
     def __init__(self, inner: Conditionals, constant: Tensor, *, unseen: float) -> None:
         super().__init__()
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
-        self.hide_noised, self.ignored = inner.hide_noised, inner.ignored
+        self.hide_noised, self.ignored, self.bytes_per_row = inner.hide_noised, inner.ignored, inner.bytes_per_row
         self.register_buffer("constant", constant, persistent=False)
-
-    @property
-    def bytes_per_row(self) -> int:
-        """As much as the learnt conditionals take."""
-        return self.inner.bytes_per_row
 
     @property
     def clean(self) -> Conditionals:

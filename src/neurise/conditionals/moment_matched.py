@@ -44,12 +44,7 @@ class MomentMatched(Conditionals):
     def __init__(self, inner: Conditionals, terms: PairwiseTerms) -> None:
         super().__init__()
         self.inner, self.terms, self.noise = inner, terms, inner.noise
-        self.hide_noised, self.ignored = inner.hide_noised, inner.ignored
-
-    @property
-    def bytes_per_row(self) -> int:
-        """What the inner conditionals take, and the terms."""
-        return max(self.inner.bytes_per_row, self.terms.bytes_per_row)
+        self.hide_noised, self.ignored, self.bytes_per_row = inner.hide_noised, inner.ignored, inner.bytes_per_row
 
     @property
     def clean(self) -> Conditionals:

@@ -31,11 +31,8 @@ class NetworkConditionals(Conditionals):
         constant = frame.constant >= 0
         ignored = constant if ignore_constant else torch.zeros_like(constant)
         self.register_buffer("ignored", ignored, persistent=False)
-
-    @property
-    def bytes_per_row(self) -> int:
-        """What the network says."""
-        return self.network.bytes_per_row
+        # A one-hot, as booleans and as floats, and a few hidden layers.
+        self.bytes_per_row = 6 * self.noise.space.sites * self.noise.space.states + 16 * network.width
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the log-softmax of the network, (..., states)."""

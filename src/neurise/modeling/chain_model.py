@@ -13,7 +13,6 @@ from torch import Tensor
 
 from neurise import checks, conditionals, exact, likelihood
 from neurise.alphabet import Symbols
-from neurise.batching import batches
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.model import Model, Request
@@ -82,7 +81,7 @@ class ChainModel(Model):
             raise ValueError("the conditional of a network needs the label: give y")
         asked = asked.clean if step is None else asked
         parts = []
-        for rows in batches(len(x), asked.bytes_per_row):
+        for rows in asked.blocks(len(x)):
             t, u = (torch.tensor([number], device=self.device_) for number in (step or 0, place))
             label = None if labels is None else labels[rows].to(self.device_)
             log_conditional = asked.log_conditional(t, u, x[rows].to(self.device_), label)

@@ -146,18 +146,17 @@ class Model(Estimator, ABC):
         run. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C or SIGTERM,
         which leave a usable model.
         """
+        place, before = devices.resolve(device), dict(vars(self))
         schema, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
-        steps, seconds = checks.limits(max_steps, max_seconds)
-        start, again = checks.seed(seed), checks.flag("resume", resume)
-        if again and checkpoint is None:
-            raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
-        place, folder = devices.resolve(device), None if checkpoint is None else Path(checkpoint)
-        run = Run(start, folder, again, steps, seconds, verbose, callback)
-        before = dict(vars(self))
         self.begin_fit(schema, place)
         try:
             self.check()
-            self._learn(rows, held, run)
+            steps, seconds = checks.limits(max_steps, max_seconds)
+            start, again = checks.seed(seed), checks.flag("resume", resume)
+            if again and checkpoint is None:
+                raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
+            folder = None if checkpoint is None else Path(checkpoint)
+            self._learn(rows, held, Run(start, folder, again, steps, seconds, verbose, callback))
         except Exception as error:
             # Training that diverges or cannot write a checkpoint leaves a usable model. Whatever else fails, a setting or
             # a file that is refused say, leaves the model as it was.

@@ -56,6 +56,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """Further arguments of the noise."""
     neighbours_: Tensor | None = field(init=False, default=None)
     """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
+    calibrates_: bool = field(init=False, default=False)
+    """Whether the conditionals are corrected in the end, by ``_calibrated``."""
 
     # --- choices ---------------------------------------------------------------------------------------------------
 
@@ -139,101 +141,102 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _build(self) -> RoundRobinObjective:
         best = self.chosen()
-        return self._objective(best, self.frame(), best.members, best.pairwise)
+        return self._objectives([(best.members, best.pairwise)])[0]
 
-    def _objective(self, best: Sizes, frame: Frame, count: int, pairwise: bool) -> RoundRobinObjective:
-        """Make networks that learn side by side, and what they learn from."""
-        space, num_steps, corrector = frame.noise.space, frame.noise.num_steps, self.corrector
+    def _objectives(self, kinds: Sequence[tuple[int, bool]]) -> list[RoundRobinObjective]:
+        """Make networks that learn side by side, so many with pairwise terms or without, and what they learn from."""
+        best, frame, corrector = self.chosen_, self.frame(), self.corrector
+        space, num_steps = frame.noise.space, frame.noise.num_steps
         make = discovery.find("neurise.networks", self.network)
         options = {"width": best.width, "depth": best.depth, "classes": frame.classes}
         for name in make.options:
             if hasattr(self.architecture, name):
                 options[name] = getattr(self.architecture, name)
-        made: list[SiteNetwork] = []
-        for _ in range(count):
-            network = make(space, num_steps, **options)
-            if pairwise:
-                terms = PairwiseTerms(space, num_steps, classes=frame.classes, clean=corrector.clean > 0)
-                network = Sum([terms, network])
-            made.append(network)
-        hide, anytime = self.chain.hide_noised, corrector.anytime
-        return RoundRobinObjective(
-            Stack(made), frame, self.loss_, hide_noised=hide, clean=corrector.clean, anytime=anytime
-        )
+        extras: dict[str, Any] = {
+            "hide_noised": self.chain.hide_noised,
+            "clean": corrector.clean,
+            "anytime": corrector.anytime,
+        }
+        found = []
+        for count, pairwise in kinds:
+            made: list[SiteNetwork] = []
+            for _ in range(count):
+                network = make(space, num_steps, **options)
+                if pairwise:
+                    terms = PairwiseTerms(space, num_steps, classes=frame.classes, clean=corrector.clean > 0)
+                    network = Sum([terms, network])
+                made.append(network)
+            found.append(RoundRobinObjective(Stack(made), frame, self.loss_, **extras))
+        return found
 
     def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Train members with pairwise terms and members without, each kind by itself, or all of one kind.
 
         A committee learns from all rows: each member from all but a fold of its own, by which it is validated.
         """
-        best, frame = self.chosen_, self.frame()
+        best, fraction = self.chosen_, self.training.validation_fraction
         half = best.members // 2 if best.pairwise and best.members % 2 == 0 and self._is_hard else 0
         kinds = [(half, True), (half, False)] if half else [(best.members, best.pairwise)]
-        objectives = []
-        for count, pairwise in kinds:
-            with torch.device("meta"):  # how large a network is should be known before memory is taken
-                objectives.append(self._objective(best, frame, count, pairwise))
-        own, aside, folds = self._divided(rows, held, kinds[0][0], run.seed)
+        with torch.device("meta"):  # how large a network is should be known before memory is taken
+            objectives = self._objectives(kinds)
+        members, folds, own, aside = kinds[0][0], 0, None, held
+        if held is None and fraction and 1 < members <= MOST_FOLDS:
+            folds = max(members, round(min(MOST_FOLDS, 1 / fraction)))
+            own = with_folds(rows, folds, seed=run.seed)
+            aside = own.of_folds_below(members)
+            if not own.has_all_folds(folds):  # too few rows for so many folds
+                own, aside, folds = None, None, 0
+        if own is None:
+            own, aside = self.divide(rows, aside, run.seed)
         found = []
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
             prepare = partial(fit_terms, held=held, graph=self.neighbours_) if pairwise and self._is_hard else None
             found.append(self.job(replace(objective, folds=folds), own, aside, run, prepare=prepare))
         return found
 
-    def _divided(self, rows: Rows, held: Rows | None, members: int, seed: int) -> tuple[Rows, Rows | None, int]:
-        """Cut the rows of a committee into folds, or hold some back; return what is learnt from, what validates, and folds."""
-        fraction = self.training.validation_fraction
-        if held is None and fraction and 1 < members <= MOST_FOLDS:
-            folds = max(members, round(min(MOST_FOLDS, 1 / fraction)))
-            own = with_folds(rows, folds, seed=seed)
-            if own.has_all_folds(folds):
-                return own, own.of_folds_below(members), folds
-        return *self.divide(rows, held, seed), 0
-
+    @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> None:
-        """Put the members of all jobs together, with the shares that rows held back ask for."""
-        members, weights, groups = list[Conditionals](), list[float](), list[list[Conditionals]]()
+        """Put the members of all jobs together; rows held back say what each kind is worth."""
+        groups, held = list[list[Conditionals]](), jobs[0].held
         for job in jobs:
             objective: Any = job.objective
             groups.append(objective.members())
-        shares = [1.0] if len(jobs) == 1 else self._shares(jobs, run.seed)
+        shares = [1 / len(jobs)] * len(jobs)
+        if len(jobs) > 1 and held is not None:
+            held = held if held.x.device == self.device_ else held.to(self.device_)
+            drawn = noised(jobs[0].objective, held, torch.Generator(self.device_).manual_seed(run.seed))
+            answers, sizes = list[Tensor](), list[int]()
+            for job in jobs:
+                objective, pieces = job.objective, list[Tensor]()
+                for piece in slices(objective, drawn, self.device_):
+                    pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
+                answers.append(torch.cat(pieces))
+                sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
+            shares = find_shares(answers, drawn.x_u, sizes)
+        members, weights = list[Conditionals](), list[float]()
         for group, share in zip(groups, shares, strict=True):
             members += group
             weights += [share / len(group)] * len(group)
-        self._settle(members[0] if len(members) == 1 else Committee(members, weights), rows, run)
-
-    @torch.no_grad()
-    def _shares(self, jobs: Sequence[Job], seed: int) -> list[float]:
-        """Let the rows held back say what each kind is worth; equal shares where there are none."""
-        held, first = jobs[0].held, jobs[0].objective
-        if held is None:
-            return [1 / len(jobs)] * len(jobs)
-        held = held if held.x.device == self.device_ else held.to(self.device_)
-        drawn = noised(first, held, torch.Generator(self.device_).manual_seed(seed))
-        answers, sizes = list[Tensor](), list[int]()
-        for job in jobs:
-            objective: Any = job.objective
-            pieces = list[Tensor]()
-            for piece in slices(objective, drawn, self.device_):
-                pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
-            answers.append(torch.cat(pieces))
-            sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
-        return find_shares(answers, drawn.x_u, sizes)
-
-    def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
-        """Finish the conditionals that were learnt: sites that never vary are known."""
+        learnt = members[0] if len(members) == 1 else Committee(members, weights)
+        if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
+            learnt = self._calibrated(learnt, rows, run)
         if bool((self.schema_.constant >= 0).any()):
             learnt = KnownSites(learnt, self.schema_.constant.to(self.device_), unseen=self.chain.unseen)
         self.conditionals_ = learnt.lay_out()
+
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run) -> Conditionals:
+        """Correct the conditionals that were learnt, for a model that does so."""
+        raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
 
     def show(self, job: Job, state: TrainingState) -> None:
         """Put the averaged weights of a job under way into the model."""
         objective: Any = job.objective
         stack = Stack(objective.network.networks())
         stack.load_state_dict({name: tensor.detach().clone() for name, tensor in state.average.items()})
-        members = replace(objective, network=stack.requires_grad_(False)).members()
-        whole = members[0] if len(members) == 1 else Committee(members, [1 / len(members)] * len(members))
-        RoundRobinModel._settle(self, whole, job.rows, Run(job.seed, None, False, None, None, None))
+        own = replace(job, objective=replace(objective, network=stack.requires_grad_(False)))
+        before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
+        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None))
+        self.stopped_ = before
 
 
 def _members(described: Mapping[str, Any], weight: float = 1.0) -> Iterator[tuple[float, Mapping[str, Any]]]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from neurise import checks, devices
 from neurise.modeling.estimator import plain
-from neurise.modeling.model import Model, Run
+from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
 from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
@@ -49,7 +49,7 @@ class Job:
         """Check that so many jobs like this one fit into memory together, and draw the weights."""
         network = self.objective.network
         # On a device of their own, rows that do not fit are streamed.
-        kept = self.rows.num_bytes if self.device.type == "cpu" else 0
+        kept = self.rows.x.numel() if self.device.type == "cpu" else 0
         needed = devices.training_bytes(network, kept, self.settings.batch_size, self.objective.bytes_per_example)
         fewer = "" if together == 1 else ", or train fewer models together"
         devices.require_memory(together * needed, self.device, f"use a smaller batch_size or width{fewer}")
@@ -62,12 +62,17 @@ class Job:
     ) -> None:
         """Train. The network ends with the best weights, whatever ends the run."""
         began = time.monotonic()
-        self.prepare_weights()
+        self.begin()
+        if self.prepare is not None:
+            self.prepare(self)
         settings = self.settings
         if settings.max_seconds is not None:  # a moment is always left, in which a step is made
             left = settings.max_seconds - distributed.agreed(time.monotonic() - began)
             settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
-        rows, held = self._place(settings)
+        rows: Source = self.rows
+        held: Source | None = self.held
+        if self.device.type != "cpu":
+            rows, held = self._place(settings)
         fingerprint = {} if checkpoint is None else self._fingerprint(rows)
         try:
             self.stopped = train(
@@ -87,11 +92,6 @@ class Job:
             self.stopped = "diverged"
             raise
 
-    def prepare_weights(self) -> None:
-        """Do to the drawn weights what is to be done before the loop."""
-        if self.prepare is not None:
-            self.prepare(self)
-
     def _fingerprint(self, rows: Source) -> dict[str, Any]:
         """Return what a checkpoint must share with this run to be gone on from."""
         found = {
@@ -106,9 +106,7 @@ class Job:
         return {**found, "rows": "streamed"} if placing.is_streamed(rows) else found
 
     def _place(self, settings: Settings) -> tuple[Source, Source | None]:
-        """Put the rows where the network can learn from them."""
-        if self.device.type == "cpu":
-            return self.rows, self.held
+        """Put the rows where a network on a device of its own can learn from them."""
         others = devices.training_bytes(
             self.objective.network, 0, settings.batch_size, self.objective.bytes_per_example
         )
@@ -227,9 +225,9 @@ class TrainedModel(Model):
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         jobs = self.jobs(rows, held, run)
-        for job in jobs:
-            job.begin()
         if bool((self.schema_.constant >= 0).all()):
+            for job in jobs:
+                job.begin()
             self.adopt(jobs, rows, run)
             return
         began, trained, lost = time.monotonic(), list[Job](), None
@@ -243,7 +241,7 @@ class TrainedModel(Model):
                     checkpoint=None if run.checkpoint is None else part_folder(run.checkpoint, number),
                     resume=run.resume,
                     verbose=run.verbose,
-                    watchers=self._watchers(run, job),
+                    watchers=() if run.callback is None else self._watchers(run.callback, job),
                 )
             except (TrainingDiverged, OSError, KeyboardInterrupt) as error:
                 if isinstance(error, FileExistsError):
@@ -262,11 +260,7 @@ class TrainedModel(Model):
         self.history_[:] = _merged([job.history for job in trained])
         self.adopt(trained, rows, run)
 
-    def _watchers(self, run: Run, job: Job) -> list[Watcher]:
-        callback = run.callback
-        if callback is None:
-            return []
-
+    def _watchers(self, callback: Callback, job: Job) -> list[Watcher]:
         def watch(state: TrainingState, record: Mapping[str, Any]) -> Any:
             self.history_[:] = job.history
             self.show(job, state)

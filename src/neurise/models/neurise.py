@@ -71,9 +71,10 @@ class NeurISE(RoundRobinModel):
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used, or that needs pairwise terms where there are none."""
-        super().check()
         self.loss_, self.neighbours_ = losses.resolve(self.loss), None
+        super().check()
         asked = ["calibrate"] * checks.flag("calibrate", self.calibrate) + ["graph"] * (self.graph is not None)
+        self.calibrates_ = bool(self.calibrate)
         if asked and self.architecture.pairwise is None:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
@@ -91,8 +92,6 @@ class NeurISE(RoundRobinModel):
                 f"architecture__pairwise={self.architecture.pairwise}"
             )
 
-    def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
-        if self.calibrate and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            generator = torch.Generator(self.device_).manual_seed(run.seed)
-            learnt = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator)
-        super()._settle(learnt, rows, run)
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run) -> Conditionals:
+        generator = torch.Generator(self.device_).manual_seed(run.seed)
+        return match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator)

@@ -74,11 +74,6 @@ class SiteNetwork(Network):
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits f(t, u, x), (..., states)."""
 
-    @property
-    def bytes_per_row(self) -> int:
-        """Estimate the memory of one row in one evaluation: a one-hot, as booleans and as floats, and hidden layers."""
-        return 6 * self.space.sites * self.space.states + 16 * self.width
-
     def plan(self, view: View) -> Plan | None:
         """Return what a walk needs to update the first layer site by site; None where the network has no such form."""
         return None

@@ -77,7 +77,16 @@ class SiteMLP(SiteNetwork):
         else:  # a step is shared by many rows: so is its context
             visible = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
             h = visible @ self.token + self.context(t, u, y)
-        return self.answer(h, u)
+        h = self.hidden(h)
+        if len(self.head) == 1:
+            return functional.linear(h, self.head[0], self.head_bias[0])
+        if u.numel() > 1 and self.space.sites <= h.shape[-1]:
+            # As many multiplications as to look the heads up, and less to write.
+            return own(functional.linear(h, self.head.flatten(0, 1), self.head_bias.flatten()), u, self.space)
+        head = _row(self.head.flatten(1), u)
+        head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
+        logits: Tensor = (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
+        return logits
 
     def _tau(self, t: Tensor) -> Tensor:
         return (2 * t / self.num_steps - 1).to(self.time.dtype)
@@ -99,18 +108,6 @@ class SiteMLP(SiteNetwork):
         rows += [self.time.expand(len(tau), -1), self.bias[None]]
         zeros = self.bias.new_zeros(shown.shape[-1] - sum(map(len, rows)), len(self.bias))
         return shown @ torch.cat([*rows, zeros])
-
-    def answer(self, h: Tensor, u: Tensor) -> Tensor:
-        """Apply the hidden blocks, and the output layer of the sites u, to the first layer, (..., states)."""
-        h = self.hidden(h)
-        if len(self.head) == 1:
-            return functional.linear(h, self.head[0], self.head_bias[0])
-        if u.numel() > 1 and self.space.sites <= h.shape[-1]:
-            # As many multiplications as to look the heads up, and less to write.
-            return own(functional.linear(h, self.head.flatten(0, 1), self.head_bias.flatten()), u, self.space)
-        head = _row(self.head.flatten(1), u)
-        head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
-        return (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
 
     @torch.no_grad()
     def plan(self, view: View) -> Plan:

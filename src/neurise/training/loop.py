@@ -21,7 +21,7 @@ from neurise.training.distributed import Team
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
-from neurise.training.step import Step, noised, optimizer, scorer
+from neurise.training.step import Score, Step, noised, optimizer, scorer
 
 CHECK_EVERY = 50
 """Steps between two looks at the loss: each look waits for the device."""
@@ -97,18 +97,21 @@ def train(
             raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
         state.restore(path, fingerprint)
     leads = team is None or team.is_leader
-    progress = (
-        _progress(objective, rows, validation, settings, state, verbose) if leads and verbose is not False else None
-    )
-    try:
-        written = path if leads else None
-        reason = _run(objective, rows, frozen, settings, state, written, fingerprint, progress, team, watchers)
-    finally:
-        if progress is not None:
-            progress.close()
-        network.load_state_dict(state.usable())
-        network.requires_grad_(False)
-        network.zero_grad()  # a model has no use for the last gradients
+    shown = leads and verbose is not False
+    progress = _progress(objective, rows, validation, settings, state, verbose) if shown else None
+    good = copied(state.average)
+    step = Step(objective, rows, state, settings, team)
+    score = scorer(objective, frozen, state, settings, team)
+    with Interrupts() as interrupts:
+        try:
+            written = path if leads else None
+            reason = _run(step, score, good, interrupts, written, fingerprint, progress, watchers)
+        finally:
+            if progress is not None:
+                progress.close()
+            network.load_state_dict(state.usable())
+            network.requires_grad_(False)
+            network.zero_grad()  # a model has no use for the last gradients
     if reason == "interrupted" and progress is not None:
         place = f"; go on with resume=True from {path}" if path is not None and path.exists() else ""
         progress.say(f"interrupted after {state.step:,} steps; the model is usable as it is{place}")
@@ -116,77 +119,69 @@ def train(
 
 
 def _run(
-    objective: Objective,
-    rows: Source,
-    frozen: Any,
-    settings: Settings,
-    state: TrainingState,
+    step: Step,
+    score: Score | None,
+    good: Weights,
+    interrupts: Interrupts,
     path: Path | None,
     fingerprint: Mapping[str, Any],
     progress: Progress | None,
-    team: Team | None,
     watchers: Sequence[Watcher],
 ) -> str:
+    state, settings, rows, team = step.state, step.settings, step.rows, step.team
     began, wrote, cost = time.monotonic() - state.seconds, time.monotonic(), 0.0
     # A fiftieth of the run lies between two evaluations, within reason.
     every = 200 if settings.max_steps is None else min(200, max(10, settings.max_steps // 50))
     sums: list[Tensor] = []
     called_off = stop = False
-    with Interrupts() as interrupts:
-        step = Step(objective, rows, state, settings, team)
-        score = scorer(objective, frozen, state, settings, team)
-        good: Weights = copied(state.average)
-        while (reason := _finished(settings, state, stop, called_off)) is None:
-            if rows.advance is not None:
-                rows.advance(state.step)
-            sums.append(step(progress_of(settings, state.step, state.seconds)))
-            if team is None:
-                state.seconds, stop = time.monotonic() - began, interrupts.asked
-            elif state.step % AGREE_EVERY == 0:  # a team looks at the clock and at Ctrl-C together, now and then
-                state.seconds, stop = team.agree(time.monotonic() - began, interrupts.asked)
-            due = state.step % every == 0 or state.step == settings.max_steps
-            if not due and len(sums) % CHECK_EVERY:
-                continue
-            mean = torch.stack(sums).mean(0).cpu()  # since the last evaluation: (), or (models,)
-            if due or state.models is None:
-                _check(mean, state, good, settings)
-            if progress is not None:
-                _show(progress, settings, state, f"loss {float(mean.nanmean()):.4f}")
-            if not due:
-                continue
-            sums.clear()
-            good = copied(state.average)
-            state.record(mean, None if score is None else score(), settings.patience)
-            for watch in watchers:
-                called_off = bool(watch(state, state.history[-1])) or called_off
-            now = time.monotonic()
-            if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
-                state.save(path, fingerprint)
-                wrote, cost = time.monotonic(), time.monotonic() - now
-        # The clock does not stop at an evaluation; what was learnt since the last one counts.
-        if sums and reason == "time":
-            mean = torch.stack(sums).mean(0).cpu()
-            _check(mean, state, good, settings)
-            state.record(mean, None if score is None else score(), settings.patience)
-        if path is not None and reason != "interrupted":
+    while (reason := _finished(settings, state, stop, called_off)) is None:
+        if rows.advance is not None:
+            rows.advance(state.step)
+        sums.append(step(progress_of(settings, state.step, state.seconds)))
+        if team is None:
+            state.seconds, stop = time.monotonic() - began, interrupts.asked
+        elif state.step % AGREE_EVERY == 0:  # a team looks at the clock and at Ctrl-C together, now and then
+            state.seconds, stop = team.agree(time.monotonic() - began, interrupts.asked)
+        due = state.step % every == 0 or state.step == settings.max_steps
+        if not due and len(sums) % CHECK_EVERY:
+            continue
+        mean = torch.stack(sums).mean(0).cpu()  # since the last evaluation: (), or (models,)
+        if (due or state.models is None) and bool((lost := state.lost(mean)).any()):
+            _give_up(lost, mean, state, good, settings)
+        if progress is not None:
+            _show(progress, settings, state, f"loss {float(mean.nanmean()):.4f}")
+        if not due:
+            continue
+        sums.clear()
+        good = copied(state.average)
+        state.record(mean, None if score is None else score(), settings.patience)
+        for watch in watchers:
+            called_off = bool(watch(state, state.history[-1])) or called_off
+        now = time.monotonic()
+        if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
             state.save(path, fingerprint)
+            wrote, cost = time.monotonic(), time.monotonic() - now
+    # The clock does not stop at an evaluation; what was learnt since the last one counts.
+    if sums and reason == "time":
+        mean = torch.stack(sums).mean(0).cpu()
+        if bool((lost := state.lost(mean)).any()):
+            _give_up(lost, mean, state, good, settings)
+        state.record(mean, None if score is None else score(), settings.patience)
+    if path is not None and reason != "interrupted":
+        state.save(path, fingerprint)
     if progress is not None:
         _show(progress, settings, state, last=True)
     return reason
 
 
-def _check(mean: Tensor, state: TrainingState, good: Weights, settings: Settings) -> None:
-    """Where the loss, or a weight, is no longer a finite number, go back and give up.
+def _give_up(lost: Tensor, mean: Tensor, state: TrainingState, good: Weights, settings: Settings) -> None:
+    """Go back to good weights where the loss, or a weight, is no longer a finite number, and end the run.
 
     Of many models, those that are lost give up, and the others go on.
     """
-    finite = mean.isfinite()
-    lost = ~(finite & state.are_finite())
-    if not bool(lost.any()):
-        return
     state.give_up(lost, good)
     if state.models is None:
-        what = "the weights became infinite" if bool(finite) else f"the loss became {float(mean)}"
+        what = "the weights became infinite" if bool(mean.isfinite()) else f"the loss became {float(mean)}"
         raise TrainingDiverged(
             f"{what} near step {state.step}: try a smaller learning_rate (it is {settings.learning_rate:g}), or another loss "
             "if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights"

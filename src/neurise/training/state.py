@@ -96,12 +96,13 @@ class TrainingState:
         if bool(chosen.any()):
             self.best = self._choose(chosen, self.average, self.average if self.best is None else self.best)
 
-    def are_finite(self) -> Tensor:
-        """Whether all averaged weights are finite numbers, on the CPU."""
-        finite = [weight.isfinite() for weight in self.average.values()]
-        if self.models is None:
-            return torch.stack([part.all() for part in finite]).all().cpu()
-        return torch.stack([part.flatten(1).all(1) for part in finite]).all(0).cpu()
+    def lost(self, loss: Tensor) -> Tensor:
+        """Return whether the loss, or any averaged weight, is no longer a finite number, () or (models,) on the CPU."""
+        finite = loss.isfinite()
+        for weight in self.average.values():
+            own = weight.isfinite()
+            finite = finite & (own.all() if self.models is None else own.flatten(1).all(1)).to(finite.device)
+        return ~finite
 
     def give_up(self, lost: Tensor, good: Weights) -> None:
         """Go back to good weights where models are lost, and keep those of many: while the others go on, theirs are spoilt."""

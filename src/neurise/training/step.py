@@ -48,6 +48,9 @@ class Team(Protocol):
     def joined(self, own: Tensor, n: int) -> Tensor:
         """Put together what each process computed of its slice of n examples."""
 
+    def agree(self, number: float, flag: bool) -> tuple[float, bool]:
+        """Take the leader's number, and a flag that is up if anybody's is."""
+
 
 class Step:
     """Draw a minibatch, noise it, descend, and follow with the average: ``step(progress)`` is the mean loss, on the device.
@@ -117,8 +120,9 @@ class Step:
 def predictor(state: TrainingState, weights: Weights | None = None) -> Prediction:
     """Return what predicts: the network as it is, or with other weights; of many models, each with its own inputs."""
     network = state.network
-    if isinstance(network, Stack) and state.models is not None:
-        return network.each if weights is None else partial(network.each, weights=weights)
+    if isinstance(network, Stack):
+        predict = network.forward if state.models is None else network.each
+        return predict if weights is None else partial(predict, weights=weights)
     return network if weights is None else partial(_with_weights, network, weights)
 
 
