@@ -89,7 +89,7 @@ def test_clean_examples_are_rows_as_they_are_at_any_site() -> None:
     model = tiny.model(corrector__clean=0.25, keep_prob=0.5, cycles=2).fit(tiny.spins(), max_steps=10)
     n, space = 40_000, model.space_
     x = space.uniform(n, generator=torch.Generator().manual_seed(0))
-    drawn = model.objective_.draw(Batch(x, None, None), generator=torch.Generator().manual_seed(1))
+    drawn = model._build().draw(Batch(x, None, None), generator=torch.Generator().manual_seed(1))
     clean = drawn.u != drawn.t % space.sites
     assert bool((drawn.t[clean] == 0).all())
     assert torch.equal(drawn.x[clean], x[clean])

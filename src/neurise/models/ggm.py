@@ -69,6 +69,11 @@ class GGM(RoundRobinModel):
     chain: Chain = Chain(hide_noised=False)
 
     def _noise_options(self) -> dict[str, Any]:
+        if self.chain.kind != "round_robin":
+            raise ValueError(
+                f"chain__kind must be 'round_robin' for GGM, got {self.chain.kind!r}: its classifiers tell tokens that were "
+                "kept from tokens that were redrawn; NeurISE takes other noise"
+            )
         return {"heat_bath": checks.one_of("reverse", self.reverse, REVERSALS) == "heat_bath"}
 
     def _objective(self, network: Stack, frame: Frame) -> ClassifierObjective:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Generator, Tensor
 
+from neurise import checks
 from neurise.space import Space
 
 
@@ -23,6 +24,9 @@ class SiteNoise(ABC):
       :meth:`push` pushes laws of one site through that kernel: exact laws are made of it.
     - :meth:`bridge` is the law of a step when both ends are known, for bounds and for clamped sites.
     - :meth:`start` draws what the reverse chain starts from.
+
+    Noise with a symbol of its own, token p, also says how laws are :meth:`spread`, what a sweep may :meth:`redraw`, and which
+    paths a bound averages over, :meth:`pinned`.
 
     Everything the network is not asked for is exact, so tests compare it with enumerated kernels.
     """
@@ -58,6 +62,12 @@ class SiteNoise(ABC):
         r"""Return how often each site was touched before time t, (..., sites): :math:`\lfloor (t + q - 1 - i)/q \rfloor`."""
         return (t[..., None] + self.space.sites - 1 - self._sites(t)) // self.space.sites
 
+    def keep_probs(self, t: Tensor) -> Tensor:
+        r"""Probability :math:`\varepsilon^{v_i(t)}` that a site at time t still holds what it held at time 0, (..., sites)."""
+        u, cycle = self.site(t)[..., None], (t // self.space.sites)[..., None]
+        # Two powers a row, not one a site: a site was visited once more than the others where its turn has come.
+        return torch.where(self._sites(t) < u, torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle))
+
     def visits_of_site(self, t: Tensor) -> Tensor:
         """Return how often the site that step t noises was touched before, (...)."""
         return t // self.space.sites
@@ -75,6 +85,13 @@ class SiteNoise(ABC):
     def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
         r"""Draw :math:`X_t \mid X_0`, rows (n, sites) at their own times (n,)."""
 
+    def pinned(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
+        r"""Draw :math:`X_t \mid X_0` on paths that end in a state from which the reverse chain may start.
+
+        A lower bound on the likelihood averages over these. They are all paths where the start gives every state a chance.
+        """
+        return self.corrupt(x_0, t, generator=generator)
+
     @abstractmethod
     def target(self, x_0: Tensor, x_t: Tensor, u: Tensor) -> Tensor:
         """Return the tokens that follow the learnt conditional of the sites u given the others in x_t, (n,)."""
@@ -86,6 +103,11 @@ class SiteNoise(ABC):
         It is the law of a site that is still one of the p states.
         """
 
+    def spread(self, law: Tensor, visits: int) -> Tensor:
+        r"""Push laws of one site through v visits, :math:`\sum_b k^v(a \mid b)\,\lambda(b)`, (..., states) → (..., tokens)."""
+        tokens = torch.arange(self.space.states, device=law.device)
+        return law @ self.log_noised_token(tokens, torch.full_like(tokens, visits)).exp()
+
     @abstractmethod
     def reverse(self, log_conditional: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
         r"""Return the Bayes kernel of reverse step t in logarithms, (..., tokens), given :math:`X_{t+1,u}` = x_u."""
@@ -93,6 +115,17 @@ class SiteNoise(ABC):
     @abstractmethod
     def push(self, law: Tensor, conditional: Tensor, t: int) -> Tensor:
         """Push laws of one site (..., tokens) through the kernel of :meth:`reverse`."""
+
+    def redraw(self, log_conditional: Tensor, x_u: Tensor) -> Tensor:
+        r"""Return the law from which a sweep redraws a site that holds x_u, in logarithms, (..., tokens).
+
+        It must leave :math:`\mu_t` as it is: by default it is the conditional itself, whatever the site holds.
+        """
+        return log_conditional
+
+    def push_redraw(self, law: Tensor, conditional: Tensor) -> Tensor:
+        """Push laws of one site (..., tokens) through the kernel of :meth:`redraw`."""
+        return conditional * law.sum(dim=-1, keepdim=True)
 
     @abstractmethod
     def bridge(self, x_0u: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
@@ -111,8 +144,23 @@ class SiteNoise(ABC):
         """Return the law of one site at the start, (tokens,) float64, on the CPU."""
 
     def start_divergence(self) -> float:
-        r"""Return the Kullback–Leibler divergence of :math:`X_T \mid X_0` from the start, in nats: the same for every x_0."""
+        r"""Return the Kullback–Leibler divergence of :math:`X_T \mid X_0`, as :meth:`pinned` draws it, from the start.
+
+        In nats, and the same for every x_0.
+        """
         visits = self.visits(torch.tensor(self.num_steps))
         log_q = self.log_noised_token(torch.zeros_like(visits), visits)  # (sites, tokens)
         log_start = self.start_law().log()
         return float(torch.where(log_q > -torch.inf, log_q.exp() * (log_q - log_start), 0.0).sum())
+
+
+def checked_cycles(noise: SiteNoise, steps: int | None) -> int:
+    """Check the settings of noise that goes round the sites, and return how many cycles its steps begin."""
+    if checks.is_number(noise.keep_prob) and noise.keep_prob == 1:
+        raise ValueError(
+            f"keep_prob must be in [0, 1), got {noise.keep_prob!r}; at 1 no site would ever be noised, so there is "
+            "nothing to reverse"
+        )
+    checks.share("keep_prob", noise.keep_prob)
+    cycles = checks.positive_whole("cycles", noise.cycles)
+    return cycles if steps is None else -(-checks.positive_whole("steps", steps) // noise.space.sites)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from neurise import checks
-from neurise.noise.base import SiteNoise
+from neurise.noise.base import SiteNoise, checked_cycles
 from neurise.space import Space
 
 
@@ -30,27 +29,12 @@ class RoundRobin(SiteNoise):
     steps: int | None = None
 
     def __post_init__(self) -> None:
-        if checks.is_number(self.keep_prob) and self.keep_prob == 1:
-            raise ValueError(
-                f"keep_prob must be in [0, 1), got {self.keep_prob!r}; at 1 no site would ever be noised, so there is "
-                "nothing to reverse"
-            )
-        checks.share("keep_prob", self.keep_prob)
-        cycles = checks.positive_whole("cycles", self.cycles)
-        if self.steps is not None:
-            cycles = -(-checks.positive_whole("steps", self.steps) // self.space.sites)
-        object.__setattr__(self, "cycles", cycles)
+        object.__setattr__(self, "cycles", checked_cycles(self, self.steps))
 
     @property
     def num_steps(self) -> int:
         """Return T, the number of steps."""
         return self.cycles * self.space.sites if self.steps is None else int(self.steps)
-
-    def keep_probs(self, t: Tensor) -> Tensor:
-        r"""Probability :math:`\varepsilon^{v_i(t)}` that a site at time t still holds what it held at time 0, (..., sites)."""
-        u, cycle = self.site(t)[..., None], (t // self.space.sites)[..., None]
-        # Two powers a row, not one a site: a site was visited once more than the others where its turn has come.
-        return torch.where(self._sites(t) < u, torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle))
 
     def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
         r"""Draw :math:`X_t \mid X_0` in one shot: every site keeps its token with :math:`\varepsilon^{v}`, else is uniform."""
@@ -90,6 +74,13 @@ class RoundRobin(SiteNoise):
         """
         keep = torch.pow(torch.tensor(self.keep_prob, dtype=torch.float64, device=law.device), visits)[..., None]
         return torch.log(keep * law + (1 - keep) / self.space.states)
+
+    def spread(self, law: Tensor, visits: int) -> Tensor:
+        r"""Mix laws of one site with the uniform one, :math:`\varepsilon^v \lambda(a) + (1 - \varepsilon^v)\,\bar\lambda`."""
+        if not visits:
+            return law
+        keep = self.keep_prob**visits
+        return keep * law + (1 - keep) * law.mean(dim=-1, keepdim=True)
 
     def reverse(self, log_conditional: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
         r"""Bayes kernel of one reverse step, in logarithms, (..., states).
