@@ -69,7 +69,7 @@ def test_exact_conditionals_give_the_data_law_from_the_last_law(
     np.testing.assert_allclose(exact.law(chain, start=mu_last), pmf, atol=1e-13)
     found = exact.bound(chain, pmf, mu_last)
     uniform = np.full(space.size, 1 / space.size)
-    assert found.T == steps
+    assert steps == found.T
     assert found.gamma == pytest.approx(oracles.tv(mu_last, uniform), abs=1e-12)
     assert found.delta_T == pytest.approx(oracles.tv(mu_last, uniform), abs=1e-12)
     assert found.tv == pytest.approx(0, abs=1e-12)
@@ -198,3 +198,5 @@ def test_steps_at_constant_sites_alone_teach_nothing() -> None:
     model = tiny.model(chain__steps=1).fit(X, max_steps=5)
     rows = model.sample(200, start=X[np.arange(200) % 50], seed=0)
     np.testing.assert_array_equal(rows, X[np.arange(200) % 50])
+    with pytest.raises(ValueError, match="the 1 steps of the chain touch sites that never vary"):
+        tiny.model(chain__steps=1, corrector__clean=0.5).fit(X, max_steps=5)

@@ -163,6 +163,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
             found.append(self.job(objective, own, aside, run, prepare=prepare))
         return found
 
+    def is_known(self) -> bool:
+        """Whether there is nothing to learn, because no step of the chain touches a site that varies."""
+        touched = self.schema_.constant[: self.frame().noise.num_steps]
+        return super().is_known() or (not self.corrector.clean and bool((touched >= 0).all()))
+
     def _prepare(self, held: Rows | None) -> Any:
         """Return what fits pairwise terms before the training, for a model that does so."""
         return None

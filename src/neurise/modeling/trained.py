@@ -100,11 +100,15 @@ class TrainedModel(Model):
         """Return the group with a value for everything that was left open."""
         return self.training
 
+    def is_known(self) -> bool:
+        """Whether there is nothing to learn, because no site varies."""
+        return bool((self.schema_.constant >= 0).all())
+
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         jobs = self.jobs(rows, held, run)
         for job in jobs:
             job.begin()
-        if bool((self.schema_.constant >= 0).all()):
+        if self.is_known():
             self.adopt(jobs, rows, run)
             return
         began, trained, lost = time.monotonic(), list[Job](), None
