@@ -103,7 +103,7 @@ class MaskedRoundRobin(SiteNoise):
         log_conditional = torch.log_softmax(log_conditional, dim=-1)
         stay, show = (torch.log(chance).to(log_conditional.dtype) for chance in self._stay(t))
         shown = show[..., None] + log_conditional
-        leading = torch.broadcast_shapes(shown.shape[:-1], x_u.shape)
+        leading = torch.broadcast_shapes(shown.shape[:-1], x_u.shape)  # type: ignore[no-untyped-call]
         covered = torch.cat([shown.expand(*leading, -1), stay.expand(leading)[..., None]], dim=-1)
         return torch.where((x_u == self.space.states)[..., None], covered, self._held(x_u, covered.dtype))
 
