@@ -13,6 +13,7 @@ import torch
 from neurise import exact, likelihood, load
 from neurise.noise.masked_round_robin import MaskedRoundRobin
 from neurise.noise.round_robin import RoundRobin
+from neurise.sampling import clamped
 from neurise.sampling.clamped import sample_clamped
 from neurise.sampling.reverse import reverse, sample
 from neurise.space import Space
@@ -153,6 +154,15 @@ def test_given_sites_are_held_in_law(keep_prob: float, values: dict[int, int]) -
     assert oracles.tv(shares, expected) <= oracles.sampled_tv_tolerance(expected, worth)
 
 
+def test_given_sites_start_masked_and_waste_no_particle() -> None:
+    """With uniform conditionals all weights are equal, if none is spent on a start that is no mask."""
+    conditionals = noisy.untrained_with(MaskedRoundRobin(SPACES[1], 0.9), scale=0.0).conditionals
+    tokens, given = torch.tensor([[1, 0]], dtype=torch.uint8), torch.tensor([[True, False]])
+    drawn = sample_clamped(conditionals, 1000, tokens, given, generator=torch.Generator().manual_seed(0))
+    particles = max(clamped.SHARED_LEAST, clamped.SHARED * 1000)
+    assert drawn.effective.tolist() == pytest.approx([particles])
+
+
 @pytest.mark.parametrize("keep_prob", [0.0, 0.4])
 def test_the_theorem_holds(keep_prob: float) -> None:
     space = SPACES[1]
@@ -177,16 +187,16 @@ def test_with_256_states_the_mask_is_no_token() -> None:
     assert set(x_t[:, 1].tolist()) == {255, 256}
     step = torch.ones(1, dtype=torch.int64)
     hard = noisy.untrained_with(MaskedRoundRobin(noise.space, 0.0), scale=0.3).conditionals
-    drawn = sample(hard, 40_000, generator=torch.Generator().manual_seed(1))
+    drawn = sample(hard, 8_000, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         law = hard.log_conditional(step, step, torch.full((1, 2), 256, dtype=torch.int16)).exp()[0]
     chi_square.assert_drawn_from(drawn[:, 1].numpy(), law.numpy())
-    masks = torch.full((40_000, 2), 256, dtype=torch.int16)
+    masks = torch.full((8_000, 2), 256, dtype=torch.int16)
     soft = reverse(
         noisy.untrained_with(noise, scale=0.3).conditionals, masks, generator=torch.Generator().manual_seed(1)
     )
     assert soft.max() < 256
-    assert len(set(soft[:, 1].tolist())) > 200
+    assert len(set(soft[:, 1].tolist())) > 150
 
 
 def test_a_model_fits_samples_bounds_and_is_saved(tmp_path: object) -> None:

@@ -92,6 +92,27 @@ def test_the_law_of_a_network_equals_its_kernels_from_any_start(
     np.testing.assert_allclose(exact.law(model, start=other), noisy.chain(model.conditionals, other), atol=1e-13)
 
 
+@pytest.mark.parametrize("kind", noisy.SITE_NOISE)
+@pytest.mark.parametrize("keep_prob", KEEP_PROBS)
+def test_the_largest_error_of_a_step_leaves_impossible_contexts_out(kind: str, keep_prob: float) -> None:
+    noise = noisy.SITE_NOISE[kind](BITS, keep_prob, cycles=1, steps=5)
+    pmf, other = oracles.random_law(BITS, seed=3, zeros=0.6), oracles.random_law(BITS, seed=4)
+    # Near the truth where there is one, and anything where there is none.
+    model, truth = (exact.ExactConditionals(law, noise) for law in (0.999 * pmf + 0.001 * other, pmf))
+    eta = everywhere = 0.0
+    for t, mu_t in enumerate(noisy.laws(noise, pmf)[:-1]):
+        u = t % BITS.sites
+        learnt, true = (noisy.backward(noise, t, noisy.answers(one, t, u)) for one in (model, truth))
+        split = mu_t.reshape(noise.tokens**u, noise.tokens, -1)
+        possible = np.broadcast_to(split.sum(1, keepdims=True) > 0, split.shape).flatten()
+        errors = 0.5 * np.abs(learnt - true).sum(0)
+        eta, everywhere = max(eta, errors[possible].max()), max(everywhere, errors.max())
+    found = exact.bound(model, pmf)
+    assert found.eta == pytest.approx(eta, abs=1e-12)
+    assert found.tv <= found.bound
+    assert everywhere > 2 * eta  # otherwise nothing was tested
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("space", "steps", "keep_prob"), [(BITS, 3, 0.0), (BITS, 6, 0.4), (QUADS, 2, 0.4), (QUADS, 4, 0.0)]
