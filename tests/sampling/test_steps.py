@@ -98,7 +98,7 @@ def test_the_largest_error_of_a_step_leaves_impossible_contexts_out(kind: str, k
     noise = noisy.SITE_NOISE[kind](BITS, keep_prob, cycles=1, steps=5)
     pmf, other = oracles.random_law(BITS, seed=3, zeros=0.6), oracles.random_law(BITS, seed=4)
     # Near the truth where there is one, and anything where there is none.
-    model, truth = (exact.ExactConditionals(law, noise) for law in (0.999 * pmf + 0.001 * other, pmf))
+    model, truth = (exact.ExactConditionals(law, noise) for law in ((1 - 1e-6) * pmf + 1e-6 * other, pmf))
     eta = everywhere = 0.0
     for t, mu_t in enumerate(noisy.laws(noise, pmf)[:-1]):
         u = t % BITS.sites
@@ -110,7 +110,7 @@ def test_the_largest_error_of_a_step_leaves_impossible_contexts_out(kind: str, k
     found = exact.bound(model, pmf)
     assert found.eta == pytest.approx(eta, abs=1e-12)
     assert found.tv <= found.bound
-    assert everywhere > 2 * eta  # otherwise nothing was tested
+    assert everywhere > eta + 0.01  # otherwise nothing was tested
 
 
 @pytest.mark.parametrize("form", FORMS)
