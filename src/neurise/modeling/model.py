@@ -222,7 +222,11 @@ class Model(Estimator, ABC):
         return schema.decode(tokens)
 
     def log_prob(self, X: Symbols, y: Any = None) -> np.ndarray:
-        """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them."""
+        """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them.
+
+        It is that of the chain itself: sweeps that ``sample`` makes after or between its steps are left out, and so is a
+        ``start`` other than the chain's own.
+        """
         x = self._fitted().encode(X)
         terms = [np.log(weight) + self._log_prob(x, label).numpy() for label, weight in self._label_rows(y, len(x))]
         total: np.ndarray = np.logaddexp.reduce(terms, axis=0)
@@ -231,13 +235,13 @@ class Model(Estimator, ABC):
     def elbo(self, X: Symbols, y: Any = None, *, seed: int | None = None, draws: int = 4) -> Elbo:
         """Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate over ``draws``.
 
-        Without y, a model with labels bounds the sum over them.
+        Without y, a model with labels bounds the sum over them. Like ``log_prob`` it is about the chain without sweeps.
         """
         x, generator = self._fitted().encode(X), devices.generator(seed, self.device_)
         return bound(lambda label: self._elbo(x, label, generator).numpy(), self._label_rows(y, len(x)), draws)
 
     def score(self, X: Symbols, y: Any = None) -> float:
-        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score."""
+        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score. Without sweeps."""
         try:
             return float(self.log_prob(X, y).mean())
         except NotImplementedError:

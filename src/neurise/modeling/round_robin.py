@@ -188,10 +188,17 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 own, aside, folds = None, None, 0
         if own is None:
             own, aside = self.divide(rows, aside, run.seed)
-        found = []
+        # A chain of few steps may touch no site that varies.
+        touched = (
+            self.schema_.constant
+            if self.corrector.clean
+            else self.schema_.constant[: objectives[0].frame.noise.num_steps]
+        )
+        known, found = bool((touched >= 0).all()), []
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
             prepare = partial(fit_terms, held=held, graph=self.neighbours_) if pairwise and self._is_hard else None
-            found.append(self.job(replace(objective, folds=folds), own, aside, run, prepare=prepare))
+            job = self.job(replace(objective, folds=folds), own, aside, run, prepare=prepare, is_known=known)
+            found.append(job)
         return found
 
     @torch.no_grad()

@@ -66,7 +66,12 @@ class RoundRobinObjective:
     def _steps(self) -> Tensor:
         """Steps at sites that vary. Found once: to count them is to wait for the device."""
         steps = torch.arange(self.frame.noise.num_steps, device=self.frame.constant.device)
-        return steps[self.frame.constant[self.frame.noise.site(steps)] < 0]
+        found = steps[self.frame.constant[self.frame.noise.site(steps)] < 0]
+        if not len(found):
+            raise ValueError(
+                f"the {len(steps)} steps of the chain touch sites that never vary, and no others: more steps are needed"
+            )
+        return found
 
     @cached_property
     def _sites(self) -> Tensor:

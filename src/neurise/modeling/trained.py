@@ -44,6 +44,7 @@ class Job:
     prepare: Callable[[Job], None] | None = None  # what is done to the drawn weights before the loop
     history: list[dict[str, float]] = field(default_factory=list)
     stopped: str = "interrupted"  # unless training comes to an end of its own
+    is_known: bool = False  # whether there is nothing to learn
 
     def begin(self, together: int = 1) -> None:
         """Check that so many jobs like this one fit into memory together, and draw the weights."""
@@ -188,6 +189,7 @@ class TrainedModel(Model):
         """Make a job for this model."""
         settings = self.settings(run.max_steps, run.max_seconds)
         own = {"params": {"": type(self).__name__, **self.fitted_params_}, "limit": run.max_seconds, **more}
+        own.setdefault("is_known", bool((self.schema_.constant >= 0).all()))
         return Job(objective, rows, held, settings, run.seed, self.device_, self.schema_.space.states, **own)
 
     def built(self) -> Objective:
@@ -225,7 +227,7 @@ class TrainedModel(Model):
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         jobs = self.jobs(rows, held, run)
-        if bool((self.schema_.constant >= 0).all()):
+        if all(job.is_known for job in jobs):
             for job in jobs:
                 job.begin()
             self.adopt(jobs, rows, run)

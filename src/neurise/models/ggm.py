@@ -69,6 +69,11 @@ class GGM(RoundRobinModel):
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
         super().check()
+        if self.chain.kind != "round_robin":
+            raise ValueError(
+                f"chain__kind must be 'round_robin' for GGM, got {self.chain.kind!r}: its classifiers tell tokens that were "
+                "kept from tokens that were redrawn; NeurISE takes other noise"
+            )
         self.noise_options_ = {"heat_bath": checks.one_of("reverse", self.reverse, REVERSALS) == "heat_bath"}
         if self.keep_prob == 0:
             raise ValueError(
