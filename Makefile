@@ -42,7 +42,7 @@ test-all: .venv/.dev  ## Every test (under 25 minutes on two cores)
 	$(BIN)/pytest -n $(JOBS)
 
 test-cluster: .venv/.dev  ## Jobs of a real Slurm, started from scratch (as root; needs slurm-wlm and munge)
-	NEURISE_TEST_CLUSTER=1 $(BIN)/pytest tests/cluster
+	NEURISE_TEST_CLUSTER=1 $(BIN)/pytest tests/experiments/test_slurm.py
 
 lint: .venv/.dev  ## Style, types and the direction of imports
 	$(BIN)/ruff check .

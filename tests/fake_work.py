@@ -9,10 +9,16 @@ from pathlib import Path
 import torch
 
 
-def facts(pause: float = 0.0) -> tuple[int, str | None, int]:
-    """Tell about the process, after a while: how many threads, which GPU, which number."""
-    time.sleep(pause)
+def facts() -> tuple[int, str | None, int]:
+    """Tell about the process: how many threads, which GPU, which number."""
     return torch.get_num_threads(), os.environ.get("CUDA_VISIBLE_DEVICES"), os.getpid()
+
+
+def linger(begun: Path, ended: Path, seconds: float) -> None:
+    """Be at work for a while; files tell that it began and that it was left to end."""
+    begun.touch()
+    time.sleep(seconds)
+    ended.touch()
 
 
 def meet(folder: Path, number: int) -> tuple[int, str | None, int]:

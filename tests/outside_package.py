@@ -35,22 +35,14 @@ class Sines(SiteNetwork):
 '''
 
 NOISE = '''
-"""A chain whose later cycles keep less: cycle c keeps a site with probability keep_prob / (c + 1). Nothing is inherited."""
+"""A chain whose later cycles keep less: cycle c keeps a site with probability keep_prob / (c + 1)."""
 
 import torch
 
-from neurise.noise.base import SiteNoise
+from neurise.noise.round_robin import Turns
 
 
-class Melting(SiteNoise):
-    def __init__(self, space, keep_prob, *, cycles=1, steps=None):
-        assert steps is None
-        self.space, self.keep_prob, self.cycles = space, keep_prob, cycles
-
-    @property
-    def num_steps(self):
-        return self.cycles * self.space.sites
-
+class Melting(Turns):
     def once(self, cycle):
         return self.keep_prob / (cycle + 1.0)
 

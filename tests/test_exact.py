@@ -142,7 +142,7 @@ def test_the_theorem_holds_and_its_quantities_are_right(seed: int) -> None:
         step = torch.tensor([t])
         with torch.no_grad():
             mu = model.conditionals.log_conditional(step, step % space.sites, x)
-        learnt = model.conditionals.noise.reverse(mu, x[:, t % space.sites]).exp().numpy()  # (old, token)
+        learnt = model.conditionals.noise.reverse(mu, x[:, t % space.sites], step).exp().numpy()  # (old, token)
         true = oracles.bayes_kernel(space, t, keep_prob, laws[t])  # (new, old)
         for old in range(space.size):
             column = np.zeros(space.size)

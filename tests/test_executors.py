@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from fake_work import facts, meet
+from fake_work import facts, linger, meet
 
 from neurise import executors
 
@@ -22,15 +22,18 @@ def fail() -> None:
 
 def test_serial_work_is_done_when_it_is_handed_over() -> None:
     torch.set_num_threads(2)
-    with executors.opened("serial") as pool:
-        assert pool.executor.submit(os.getpid).done()
-        assert pool.executor.submit(fail).exception().args == ("as it must",)  # type: ignore[union-attr]
-        executors.use_one_thread()
-        assert pool.executor.submit(torch.get_num_threads).result() == 1
-    assert torch.get_num_threads() == 2
-    torch.set_num_threads(1)
+    try:
+        with executors.opened("serial") as pool:
+            assert pool.executor.submit(os.getpid).done()
+            assert pool.executor.submit(fail).exception().args == ("as it must",)  # type: ignore[union-attr]
+            executors.use_one_thread()
+            assert pool.executor.submit(torch.get_num_threads).result() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
 
 
+@pytest.mark.slow
 def test_each_process_has_one_thread_and_one_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(executors, "gpus", lambda device: ["card-0", "card-1"])
     with executors.opened("process", workers=3) as pool:
@@ -67,19 +70,27 @@ def test_gpus_are_those_that_may_be_seen(
     assert executors.gpus(device) == found
 
 
-def test_an_error_leaves_no_process_behind() -> None:
-    before = set(multiprocessing.active_children())
+def test_a_process_has_one_thread_and_one_gpu_and_an_error_leaves_none_behind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before, begun, ended = set(multiprocessing.active_children()), tmp_path / "begun", tmp_path / "ended"
+    monkeypatch.setattr(executors, "gpus", lambda device: ["card-0", "card-1"])
 
     def interrupted() -> None:
         with executors.opened("process", workers=1) as pool:
-            pool.executor.submit(facts, 0.0).result()
-            pool.executor.submit(facts, 3600.0)
-            time.sleep(0.2)
+            threads, card, process = pool.executor.submit(facts).result()
+            assert (threads, card) == (1, "card-0")
+            assert process != os.getpid()
+            work = pool.executor.submit(linger, begun, ended, 60.0)
+            while not begun.exists():
+                assert not work.done()
+                time.sleep(0.01)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert set(multiprocessing.active_children()) <= before
+    assert not ended.exists()  # it was ended, and not waited for
 
 
 @pytest.mark.parametrize(

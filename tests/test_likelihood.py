@@ -7,7 +7,6 @@ import torch
 from fixtures import untrained
 
 from neurise import batching, exact, likelihood
-from neurise.conditionals import is_autoregressive
 from neurise.space import Space
 
 SPACE = Space(sites=3, states=4)
@@ -35,7 +34,7 @@ def test_log_prob_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     ("keep_prob", "hide", "expected"), [(0.0, True, True), (0.0, False, False), (0.2, True, False)]
 )
 def test_exactness_is_known(keep_prob: float, hide: bool, expected: bool) -> None:
-    assert is_autoregressive(untrained(SPACE, keep_prob, hide_noised=hide).conditionals) is expected
+    assert untrained(SPACE, keep_prob, hide_noised=hide).conditionals.is_autoregressive is expected
 
 
 def test_a_symbol_that_a_constant_site_never_shows_is_impossible() -> None:

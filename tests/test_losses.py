@@ -25,7 +25,7 @@ def expected_loss(name: str, logits: torch.Tensor, mu: torch.Tensor) -> torch.Te
 def test_descent_ends_at_the_true_conditional(name: str, states: int) -> None:
     mu = truth(states)
     logits = torch.zeros(states, dtype=torch.float64, requires_grad=True)
-    for _ in range(4000):
+    for _ in range(500):  # the slowest of them is within 1e-10 after 424
         (gradient,) = torch.autograd.grad(expected_loss(name, logits, mu), logits)
         logits = (logits - 0.5 * gradient).detach().requires_grad_()
     torch.testing.assert_close(logits.softmax(-1), mu, atol=1e-9, rtol=0)

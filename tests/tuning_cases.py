@@ -13,7 +13,7 @@ from neurise.space import Space
 from neurise.tuning.search import Search
 from neurise.tuning.task import Task, make_task
 
-SMALL = {"width": 8, "depth": 1, "batch_size": 32}
+SMALL = {"width": 8, "depth": 1, "batch_size": 32, "members": 1, "skip": False}
 
 
 def data(n: int = 200, sites: int = 3, **parts: Any) -> Dataset:

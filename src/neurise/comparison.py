@@ -26,6 +26,7 @@ def count_parameters(model: TrainedModel, space: Space, classes: int = 0) -> int
     free = torch.full((space.sites,), -1)
     schema = Schema(names, space, tuple(range(space.sites)), free, labels)
     draft.begin_fit(schema, torch.device("cpu"))  # of what is no weight; weights are shapes alone
+    draft.check()
     with torch.device("meta"):
         network = draft._build().network
     return sum(parameter.numel() for parameter in network.parameters())

@@ -37,6 +37,11 @@ def generator(seed: int | None, device: torch.device) -> torch.Generator:
     return source.manual_seed(checks.seed(seed))
 
 
+def parameter_count(network: nn.Module) -> int:
+    """Return how many numbers a network learns or keeps."""
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
 def training_bytes(network: nn.Module, rows_bytes: int, batch_size: int, bytes_per_example: int) -> int:
     """Estimate the peak memory of training."""
     weights = sum(parameter.numel() * parameter.element_size() for parameter in network.parameters())

@@ -13,10 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.base import Conditionals
+from neurise.exact_conditionals import ExactConditionals
 from neurise.laws import as_law, distance
 from neurise.noise.base import SiteNoise
 from neurise.space import Space
+
+__all__ = ["Bound", "ExactConditionals", "bound", "chain_law", "conditional", "law", "noised", "product_law", "swept"]
 
 BUDGET = {"cpu": 2**28, "cuda": 2**32}
 """Bytes that one batch of contexts may take."""
@@ -63,12 +66,15 @@ class Bound(NamedTuple):
 def law(model: Sampler, y: Any = None, *, start: Any = None, sweeps: Any = None) -> Tensor:
     """Law of ``model.sample``, (p^q,) float64 on the model's device. Labels are mixed by their frequency unless y is given.
 
-    ``start`` is a law to start a reverse chain from, in the place of its own; ``sweeps`` are those of ``sample``, by default
-    what ``fit`` chose.
+    ``start`` is a law to start a reverse chain from, in the place of its own, over p^q configurations, or over (p + 1)^q
+    where the noise has a symbol of its own, token p. ``sweeps`` are those of ``sample``, by default what ``fit`` chose.
     """
     space = model.space_
     space.require_enumerable()
-    begin = None if start is None else _to_chain(as_law(start, space.size, "start"), space, model.order_)
+    begin = None
+    if start is not None:
+        wider = Space(space.sites, space.states + 1) if len(start) != space.size and _has_mask(model) else space
+        begin = _to_chain(as_law(start, wider.size, "start"), wider, model.order_)
     parts = [weight * model.chain_law(label, begin, sweeps) for label, weight in model.label_terms(y)]
     return _to_user(torch.stack(parts).sum(0) if len(parts) > 1 else parts[0], space, model.order_)
 
@@ -83,20 +89,33 @@ def chain_law(
 ) -> Tensor:
     r"""Law of the reverse chain, :math:`\nu_t = K_t\,\nu_{t+1}` for t = T−1 … 0, from its own start or from another law.
 
-    ``sweeps`` says how many sweeps follow at which times.
+    ``sweeps`` says how many sweeps follow at which times. Where noise has a symbol of its own, laws on the way are over
+    (p + 1)^q configurations, and ``start`` may be over these or over the p^q of the data.
     """
     noise, sweeps = conditionals.noise, sweeps or {}
     on_the_way = Space(noise.space.sites, noise.tokens)  # with the noise's own symbol, where it has one
     on_the_way.require_enumerable()
-    current = product_law([noise.start_law()] * noise.space.sites).to(conditionals.device)
-    if start is not None:
-        current.copy_(start)
+    inside = (slice(0, noise.space.states),) * noise.space.sites  # configurations of the data among these
+    if start is None:
+        current = _start(noise).to(conditionals.device)
+    elif len(start) == on_the_way.size:
+        current = start.to(conditionals.device, torch.float64, copy=True)
+    else:
+        current = torch.zeros(on_the_way.size, dtype=torch.float64, device=conditionals.device)
+        current.view([noise.tokens] * noise.space.sites)[inside] = start.view([noise.space.states] * noise.space.sites)
     for t in reversed(range(noise.num_steps)):
         _push(conditionals, t, t % noise.space.sites, current, label)
         if sweeps.get(t):
             current = swept(conditionals.clean, current, label, t=t, sweeps=sweeps[t])
-    clean = current.view([noise.tokens] * noise.space.sites)[(slice(0, noise.space.states),) * noise.space.sites]
-    return clean.reshape(-1)
+    return current.view([noise.tokens] * noise.space.sites)[inside].reshape(-1)
+
+
+def _start(noise: SiteNoise) -> Tensor:
+    return product_law([noise.start_law()] * noise.space.sites)
+
+
+def _has_mask(model: Any) -> bool:
+    return hasattr(model, "conditionals") and model.conditionals.noise.tokens > model.space_.states
 
 
 def product_law(sites: Sequence[Tensor]) -> Tensor:
@@ -121,14 +140,14 @@ def swept(
 
 
 def noised(pmf: Any, noise: SiteNoise, t: int) -> Tensor:
-    r"""Law :math:`\mu_t` of :math:`X_t` when :math:`X_0 \sim` pmf, (p^q,) float64: each site mixes with the uniform law."""
-    space = noise.space
-    current = as_law(pmf, space.size, "pmf")
+    r"""Law :math:`\mu_t` of :math:`X_t` when :math:`X_0 \sim` pmf, (p^q,) float64, or ((p + 1)^q,) where noise has a mask.
+
+    Each site is noised by itself.
+    """
+    current = as_law(pmf, noise.space.size, "pmf")
     for site, visits in enumerate(noise.visits(torch.tensor(t)).tolist()):
-        if visits:
-            split = current.view(space.states**site, space.states, -1)
-            kernel = noise.log_noised(torch.eye(space.states, dtype=torch.float64), torch.tensor(visits)).exp()
-            current = (kernel.T.to(split.device) @ split).flatten()  # the kernel is [from, to]
+        split = current.view(noise.tokens**site, noise.space.states, -1)
+        current = noise.spread(split.transpose(1, 2), visits).transpose(1, 2).flatten()
     return current
 
 
@@ -142,94 +161,14 @@ def conditional(pmf: Any, space: Space, site: int) -> Tensor:
     return torch.where(context > 0, split / context, 1 / space.states)
 
 
-class ExactConditionals(Conditionals):
-    r"""The true conditionals of a pmf along a chain, in the place of learnt ones: an oracle, for small spaces.
-
-    With ``hide_noised`` the sites that hard noise has erased are summed over instead of looked at.
-    """
-
-    pmf: Tensor
-
-    def __init__(self, pmf: Any, noise: SiteNoise, *, hide_noised: bool = False) -> None:
-        super().__init__()
-        self.noise, self.hide_noised = noise, hide_noised
-        self.register_buffer("pmf", as_law(pmf, noise.space.size, "pmf"))
-        self._tables: dict[tuple[int, int], Tensor] = {}
-
-    @property
-    def bytes_per_row(self) -> int:
-        """A few numbers."""
-        return 1024
-
-    def description(self) -> dict[str, Any]:
-        """It is an oracle, and not saved."""
-        raise NotImplementedError("exact conditionals are not saved; save the pmf")
-
-    @classmethod
-    def build(cls, description: dict[str, Any], frame: Frame) -> Conditionals:
-        """It is an oracle, and not saved."""
-        raise NotImplementedError("exact conditionals are not saved; save the pmf")
-
-    @property
-    def conditionals(self) -> Conditionals:
-        """Return itself, so that it can stand for a fitted model."""
-        return self
-
-    @property
-    def space_(self) -> Space:
-        """Return the space of the chain."""
-        return self.noise.space
-
-    def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
-        """Return the law of the chain that the true conditionals reverse."""
-        return chain_law(self, label, start, sweeps={0: sweeps} if isinstance(sweeps, int) else sweeps)
-
-    @property
-    def order_(self) -> Sequence[int]:
-        """Return the sites as they are."""
-        return range(self.noise.space.sites)
-
-    def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
-        """Return the one term of a model without labels."""
-        return [(None, 1.0)]
-
-    def hidden(self, t: Tensor) -> Tensor:
-        """Hide the erased sites if asked to."""
-        return self.noise.erased(t) & self.hide_noised
-
-    def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Look the true conditional up, (..., states)."""
-        space = self.noise.space
-        place = space.index(x)
-        leading = (t + u + place).shape
-        index = place.expand(leading)
-        result = torch.empty((*leading, space.states), dtype=torch.float64)
-        steps, places = t.expand(leading), u.expand(leading)
-        for step, site in {*zip(steps.flatten().tolist(), places.flatten().tolist(), strict=True)}:
-            here = (steps == step) & (places == site)
-            after = space.states ** (space.sites - 1 - site)
-            context = index[here]
-            result[here] = self._table(step, site)[context // (after * space.states), :, context % after]
-        return result.log()
-
-    def _table(self, t: int, site: int) -> Tensor:
-        if (t, site) not in self._tables:
-            space = self.noise.space
-            mu_t = noised(self.pmf, self.noise, t).view([space.states] * space.sites)
-            for erased in torch.nonzero(self.hidden(torch.tensor(t))).flatten().tolist():
-                if erased != site:
-                    mu_t = mu_t.mean(dim=erased, keepdim=True).expand_as(mu_t)
-            self._tables[t, site] = conditional(mu_t.flatten(), space, site)
-        return self._tables[t, site]
-
-
 @torch.no_grad()
 def bound(model: Chain, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
     r"""Evaluate both sides of the paper's theorem, :math:`\mathrm{TV}(\hat\mu_0, \mu_0) \le \delta_T + T\eta + \gamma`.
 
-    :math:`\delta_T = \mathrm{TV}(\mu_T, \text{uniform})`; η is the largest TV, over steps and states, between the learnt
-    and the true reverse kernel; γ = TV(start, uniform) for a start other than the uniform law. In a context of probability
-    zero any kernel reverses the chain, so the learnt one is taken as the true one there.
+    :math:`\delta_T = \mathrm{TV}(\mu_T, \pi)`, where π is the law that the chain starts from by itself, uniform or masks; η is
+    the largest TV, over steps and states, between the learnt and the true reverse kernel; γ = TV(start, π) for another
+    start. In a context of probability zero any kernel reverses the chain, so the learnt one is taken as the true one there.
+    The law is that of the chain without sweeps.
     """
     conditionals = model.conditionals
     noise, space = conditionals.noise, conditionals.noise.space
@@ -238,22 +177,21 @@ def bound(model: Chain, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
     terms = model.label_terms(y)
     if len(terms) > 1:
         raise ValueError("the theorem is about one reverse chain; a model with labels has one for each: give y")
-    tokens = torch.arange(space.states, device=conditionals.device)
-    eta = 0.0
+    tokens = torch.arange(noise.tokens, device=conditionals.device)
+    truth, eta = ExactConditionals(in_chain, noise), 0.0
     for t in range(noise.num_steps):
         site = t % space.sites
-        mu_t = noised(in_chain, noise, t).view(space.states**site, space.states, -1)
+        mass = noised(in_chain, noise, t).view(noise.tokens**site, noise.tokens, -1).sum(1)
         for before, after, learnt in _contexts(conditionals, t, site, terms[0][0]):
-            block = mu_t[before, :, after].transpose(1, 2)  # (before, after, states)
-            mass = block.sum(dim=-1, keepdim=True)
-            true = torch.where(mass > 0, block / mass, learnt)
+            known = truth.table(t, site)[before, :, after].transpose(1, 2)  # (before, after, states)
+            true = torch.where(mass[before, after][..., None] > 0, known, learnt)
             step = torch.tensor([t], device=conditionals.device)
             kernels = [noise.reverse(law.log()[..., None, :], tokens, step).exp() for law in (learnt, true)]
             eta = max(eta, float(0.5 * (kernels[0] - kernels[1]).abs().sum(dim=-1).max()))
-    uniform = torch.full_like(in_chain, 1 / space.size)
-    delta = distance(noised(in_chain, noise, noise.num_steps), uniform)
-    gamma = 0.0 if start is None else distance(as_law(start, space.size, "start").to(uniform.device), uniform)
-    tv = distance(law(model, y, start=start), target)
+    own = _start(noise).to(conditionals.device)
+    delta = distance(noised(in_chain, noise, noise.num_steps), own)
+    gamma = 0.0 if start is None else distance(as_law(start, len(own), "start").to(own.device), own)
+    tv = distance(law(model, y, start=start, sweeps=0), target)
     return Bound(delta, eta, gamma, noise.num_steps, delta + noise.num_steps * eta + gamma, tv)
 
 
@@ -265,7 +203,7 @@ def _push(
     split = current.view(noise.tokens**site, noise.tokens, -1)
     for before, after, learnt in _contexts(conditionals, t, site, label):
         block = split[before, :, after].transpose(1, 2)
-        pushed = learnt * block.sum(dim=-1, keepdim=True) if heat_bath else noise.push(block, learnt, t)
+        pushed = noise.push_redraw(block, learnt) if heat_bath else noise.push(block, learnt, t)
         split[before, :, after] = pushed.transpose(1, 2)
 
 

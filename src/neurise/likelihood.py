@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from neurise.batching import CACHE, MEMORY_BUDGET, batches, budget_on
+from neurise.batching import MEMORY_BUDGET, batches
 from neurise.conditionals.base import Conditionals
 
 
@@ -15,11 +15,11 @@ def log_prob(conditionals: Conditionals, x: Tensor, y: Tensor | None = None) -> 
 
     .. math:: \log p(x) = \sum_{u=0}^{q-1} \log \mathrm{softmax}\,f(t = u, u, x_{>u})_{x_u}
 
-    Sites are generated from the last to the first, each from those after it (hard noise; sites before u are hidden).
+    Sites are generated from the last to the first, each from those after it (hard noise; sites before u are hidden). It is
+    the likelihood of the chain without sweeps.
     """
     device, values = conditionals.device, []
-    # On a CPU a few layers of the rows stay in the cache from one site to the next.
-    for rows in batches(len(x), conditionals.bytes_per_row, budget_on(device) if device.type == "cuda" else CACHE):
+    for rows in conditionals.blocks(len(x), cached=True):
         block, labels = x[rows].to(device), None if y is None else y[rows].to(device)
         log_conditionals = conditionals.log_conditionals(block, labels)  # (n, sites, states)
         values.append(log_conditionals.gather(-1, block.long()[..., None]).squeeze(-1).double().sum(1).cpu())
@@ -31,11 +31,12 @@ def elbo(conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, gene
     r"""One unbiased draw of the evidence lower bound of each row, in nats, (N,) float64, on the CPU.
 
     .. math::
-        \log p(x_0) \ge -\mathrm{KL}(X_T \mid x_0 \,\|\, \text{uniform})
+        \log p(x_0) \ge -\mathrm{KL}(X_T \mid x_0 \,\|\, \text{start})
         - \sum_{t=0}^{T-1} \mathbb{E}_{X_{t+1} \mid x_0}\,
           \mathrm{KL}\big(q(X_{t,u} \mid x_0, X_{t+1}) \,\|\, P_\theta(X_{t,u} \mid X_{t+1})\big)
 
-    Each divergence is over the p tokens of one site and summed exactly; only :math:`X_{t+1}` is drawn, in one shot.
+    Each divergence is over the tokens of one site and summed exactly; only :math:`X_{t+1}` is drawn, in one shot, on paths
+    that end where the chain may start (:meth:`SiteNoise.pinned`). It bounds the likelihood of the chain without sweeps.
     """
     noise, device = conditionals.noise, conditionals.device
     parts = []
@@ -45,7 +46,7 @@ def elbo(conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, gene
         u = noise.site(t)
         shape = (len(t), len(clean))
         after = (t + 1).expand(shape).reshape(-1)
-        later = noise.corrupt(clean.repeat(len(t), 1), after, generator=generator).reshape(*shape, -1)  # (S, R, sites)
+        later = noise.pinned(clean.repeat(len(t), 1), after, generator=generator).reshape(*shape, -1)  # (S, R, sites)
         at_u = u[..., None].expand(*shape, 1)
         x_u = later.gather(-1, at_u).squeeze(-1)
         x_0u = clean.expand(*shape, -1).gather(-1, at_u).squeeze(-1)

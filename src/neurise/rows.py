@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Generator, Tensor
@@ -37,8 +37,9 @@ class Source(Protocol):
     def num_bytes(self) -> int:
         """How much memory the rows take there."""
 
-    def advance(self, step: int) -> None:
-        """Make ready for the draw of a step, where there is something to be done that cannot be part of it."""
+    @property
+    def advance(self) -> Callable[[int], None] | None:
+        """Return what makes ready for the draw of a step, where something is to be done that cannot be part of it."""
 
     def draw(self, n: int, *, generator: Generator) -> Batch:
         """Draw n rows with replacement, each with probability proportional to its weight."""
@@ -59,6 +60,7 @@ class Rows:
     y: Tensor | None = None
     weights: Tensor | None = None
     fold: Tensor | None = None
+    advance: ClassVar[None] = None  # rows that are all here are always ready
 
     def __len__(self) -> int:
         return len(self.x)
@@ -73,9 +75,6 @@ class Rows:
         """How much memory the tokens take."""
         return self.x.numel()
 
-    def advance(self, step: int) -> None:
-        """Do nothing: rows that are all here are always ready."""
-
     def to(self, device: torch.device) -> Rows:
         """Move everything to a device."""
         return self._each(lambda part: part.to(device))
@@ -83,6 +82,14 @@ class Rows:
     def take(self, index: Tensor) -> Rows:
         """Pick rows, with what belongs to them."""
         return self._each(lambda part: part[index])
+
+    def has_all_folds(self, folds: int) -> bool:
+        """Whether there is a row in each of the folds."""
+        return self.fold is not None and bool(torch.bincount(self.fold, minlength=folds).all())
+
+    def of_folds_below(self, number: int) -> Rows:
+        """Return the rows of the first folds."""
+        return self if self.fold is None else self.take(torch.nonzero(self.fold < number).flatten())
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Rows:
         optional = (None if part is None else change(part) for part in (self.y, self.weights, self.fold))

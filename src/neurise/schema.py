@@ -124,39 +124,41 @@ def learn_schema(
     """Check data to be learnt from; return what it looks like, the rows, and the validation rows if any are given."""
     matrix = as_matrix(X)
     symbols = Alphabet.of(X, alphabet)
-    masses = _checked_weights(weights, len(matrix))
+    tokens = symbols.encode(X)
+    masses = None if weights is None else _checked_weights(weights, len(matrix))
     if y is not None:
         y = as_labels(y)
         if len(y) != len(matrix):
             raise ValueError(f"y has {len(y)} labels for {len(matrix)} rows of X")
     if masses is not None and not masses.all():
         # A row of weight zero is as good as absent: neither its symbols nor its label are part of the model.
-        symbols.encode(X)
         present = masses > 0
         matrix, masses, y = matrix[present], masses[present], None if y is None else y[present]
         X = torch.from_numpy(matrix) if isinstance(X, Tensor) else matrix
         symbols = Alphabet.of(X, alphabet)
+        tokens = symbols.encode(X)
     if len(matrix) < 2:
         raise ValueError("X has one row; a law cannot be learnt from fewer than two")
-    space = Space(matrix.shape[1], len(symbols))
+    space = Space(matrix.shape[1], len(symbols.codes))
     labels = None if y is None else Labels.of(y, masses)
-    draft = Schema(symbols, space, checks.order(order, space.sites), torch.full((space.sites,), -1), labels)
-    rows, held = draft.rows(X, y, masses, "X"), None
+    places = tuple(range(space.sites)) if order is None else checks.order(order, space.sites)
+    draft = Schema(symbols, space, places, torch.full((space.sites,), -1), labels)
+    kinds = None if labels is None else labels.encode(y)
+    rows, held = Rows(tokens[:, list(places)], kinds, None if masses is None else torch.from_numpy(masses)), None
     if validation is not None:
         parts = validation if isinstance(validation, tuple) else (validation,)
         if not 1 <= len(parts) <= 3:
             raise ValueError(f"validation is X, (X, y) or (X, y, weights); got {len(parts)} parts")
         held_x, held_y, held_weights = (*parts, None, None)[:3]
-        held_masses = _checked_weights(held_weights, len(as_matrix(held_x, "validation")))
+        rows_held = len(as_matrix(held_x, "validation"))
+        held_masses = None if held_weights is None else _checked_weights(held_weights, rows_held)
         held = draft.rows(held_x, held_y, held_masses, "validation")
     shown = rows.x if held is None else torch.cat([rows.x, held.x])
     constant = torch.where((shown == shown[0]).all(0), shown[0].long(), -1)
-    return Schema(symbols, space, draft.order, constant, labels, len(rows)), rows, held
+    return Schema(symbols, space, draft.order, constant, labels, len(tokens)), rows, held
 
 
-def _checked_weights(weights: Any, n: int) -> np.ndarray | None:
-    if weights is None:
-        return None
+def _checked_weights(weights: Any, n: int) -> np.ndarray:
     values = as_array(weights, "weights")
     if values.shape != (n,):
         raise ValueError(f"weights must be one number per row, shape ({n},); got shape {values.shape}")

@@ -18,7 +18,10 @@ from neurise.cli import app
 from neurise.metrics.total_variation import total_variation
 
 module = importlib.import_module("neurise.cli.demo")
-TINY = {"width": 4, "depth": 1, "steps": 20, "batch_size": 64}
+instances = importlib.import_module("neurise.datasets.edwards_anderson")
+TINY = {"width": 4, "depth": 1, "steps": 20, "batch_size": 64, "members": 1, "skip": False}
+SIDE = 3
+"""Of the lattice, where the demo has 4: 512 configurations for 65,536."""
 
 
 def run(*words: object) -> Result:
@@ -29,6 +32,8 @@ def run(*words: object) -> Result:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SETTINGS", TINY)
     monkeypatch.setattr(module, "ROWS", 300)
+    genuine = datasets.edwards_anderson
+    monkeypatch.setattr(instances, "edwards_anderson", lambda side, **given: genuine(side=SIDE, **given))
 
 
 @pytest.mark.usefixtures("small")
@@ -40,13 +45,13 @@ def test_numbers_are_the_exact_ones(tmp_path: Path) -> None:
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
-    data = datasets.edwards_anderson(side=4, seed=0, J=module.COUPLING)
+    data = datasets.edwards_anderson(side=SIDE, seed=0, J=module.COUPLING)
     train = files_rows(tmp_path)
     memorised, hard, soft = result["results"]
     assert memorised["total_variation"] == pytest.approx(total_variation(train, data.pmf, alphabet=data.symbols))
     spins = 2.0 * data.space.configurations().numpy() - 1
     truth = np.einsum("x,xi,xj->ij", data.pmf, spins, spins)
-    pairs = np.triu_indices(16, 1)
+    pairs = np.triu_indices(SIDE**2, 1)
     assert memorised["correlation_mean_abs"] == pytest.approx(
         np.abs(train.T @ train.astype(float) / len(train) - truth)[pairs].mean()
     )
@@ -64,7 +69,7 @@ def test_numbers_are_the_exact_ones(tmp_path: Path) -> None:
 
 def files_rows(folder: Path) -> np.ndarray:
     data = datasets.files(folder / "data.npz")
-    np.testing.assert_array_equal(data.pmf, datasets.edwards_anderson(side=4, seed=0, J=module.COUPLING).pmf)
+    np.testing.assert_array_equal(data.pmf, datasets.edwards_anderson(side=SIDE, seed=0, J=module.COUPLING).pmf)
     return data.train
 
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,29 +13,50 @@ import pytest
 
 from neurise.training.state import CHECKPOINT
 
-COMMAND = [sys.executable, "-m", "neurise", "train", "rows.npy"]
-COMMAND += ["--width", "8", "--depth", "1", "--batch-size", "64", "--max-steps", "1500", "--set", "patience=1000"]
+WORDS = ["train", "rows.npy", "--width", "8", "--depth", "1", "--batch-size", "64", "--max-steps", "300"]
+WORDS += ["--set", "members=1", "--set", "skip=false"]
+
+KILLED = """
+import os, pathlib, signal, sys
+
+import pytest
+from steps import replace_steps
+
+from neurise.cli import main
+from neurise.training import loop
+
+loop.CHECKPOINT_SHARE = 1e9  # a state is written whatever it costs, so that no clock has a say
+state, after = pathlib.Path(sys.argv.pop(1)), []
+
+def die_later(_, step):
+    after.extend([1] * state.exists())
+    if len(after) > 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step()
+
+replace_steps(pytest.MonkeyPatch(), die_later)
+main()
+"""
+"""Trains as the command line does, and is killed five steps after the first state was written."""
 
 
 @pytest.mark.slow
 def test_resume_after_kill_gives_the_same_bits(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).choice([-1, 1], (200, 4)))
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
 
-    def finish(*words: str) -> None:
-        subprocess.run([*COMMAND, *words], cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=300)
+    def start(*words: str | Path) -> int:
+        done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, check=False)
+        return done.returncode
 
     state = tmp_path / "killed" / CHECKPOINT
-    process = subprocess.Popen([*COMMAND, "-o", "killed"], cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not state.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
+    assert start("-c", KILLED, state, *WORDS, "-o", "killed") == -signal.SIGKILL
+    assert state.exists()
     assert not (tmp_path / "killed/config.json").exists()
 
-    finish("-o", "killed", "--resume")
-    finish("-o", "straight")
+    assert start("-m", "neurise", *WORDS, "-o", "killed", "--resume") == 0
+    assert start("-m", "neurise", *WORDS, "-o", "straight") == 0
     assert not state.exists()
     killed, straight = (tmp_path / name / "model.safetensors" for name in ("killed", "straight"))
     assert killed.read_bytes() == straight.read_bytes()

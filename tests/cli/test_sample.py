@@ -15,7 +15,7 @@ from neurise.cli import app
 from neurise.datasets import files
 from neurise.models.neurise import NeurISE
 
-FAST = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64}
+FAST = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64, "members": 1, "skip": False}
 X = np.random.default_rng(0).choice([-1, 1], (120, 4))
 LETTERS = np.array(list("ACG"))[np.random.default_rng(1).integers(0, 3, (120, 4))]
 

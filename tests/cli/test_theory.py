@@ -16,8 +16,9 @@ from neurise.cli import app
 from neurise.noise.round_robin import RoundRobin
 
 learning = importlib.import_module("neurise.theory.learning")
-TINY = {"width": 4, "depth": 1, "steps": 20, "batch_size": 64}
+TINY = {"width": 4, "depth": 1, "steps": 20, "batch_size": 64, "members": 1, "skip": False}
 DATA = "potts:side=2"
+FIGURE = [DATA, "--samples", 20, "--samples", 40, "--repeats", 1, "--cycles", 1, "--figure"]
 WORDS = [DATA, "--samples", 100, "--samples", 20, "--repeats", 2, "--cycles", 1, "--keep-prob", 0.4]
 
 
@@ -90,17 +91,21 @@ def test_tables_fit_an_ordinary_terminal() -> None:
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_the_figure_is_written(tmp_path: Path, ending: str) -> None:
     path = tmp_path / "new" / f"theory.{ending}"
-    words = [DATA, "--samples", 20, "--samples", 40, "--repeats", 1, "--figure", path]
-    result = run(*words)
+    result = run(*FIGURE, path)
     assert result.exit_code == 0
     assert str(path) in result.stdout
     assert path.read_bytes().startswith(b"\x89PNG" if ending == "png" else b"<?xml")
     assert path.stat().st_size < (80_000 if ending == "png" else 400_000)
-    again = run(*words)
-    assert again.exit_code == 1
-    assert "exists; --force overwrites it" in again.stderr
+
+
+def test_a_figure_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    path = tmp_path / "theory.svg"
     path.write_bytes(b"")
-    assert run(*words, "--force").exit_code == 0
+    refused = run(*FIGURE, path)
+    assert refused.exit_code == 1
+    assert "exists; --force overwrites it" in refused.stderr
+    assert path.stat().st_size == 0
+    assert run(*FIGURE, path, "--force").exit_code == 0
     assert path.stat().st_size > 0
 
 

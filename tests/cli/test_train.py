@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny
 from steps import replace_steps
 from typer.testing import CliRunner, Result
 
@@ -18,6 +19,8 @@ from neurise.models.neurise import NeurISE
 from neurise.training.state import CHECKPOINT
 
 FAST = ["--width", "8", "--depth", "1", "--batch-size", "64", "--max-steps", "40"]
+SMALL = [*FAST, "--set", "members=1", "--set", "skip=false"]
+"""One network and nothing fitted beside it: for all that does not ask what is learnt."""
 
 
 def run(*words: object, answer: str | None = None) -> Result:
@@ -26,9 +29,7 @@ def run(*words: object, answer: str | None = None) -> Result:
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    x = np.random.default_rng(0).choice([-1, 1], (120, 4))
-    x[:, 1] = x[:, 0]
-    np.save(tmp_path / "rows.npy", x)
+    np.save(tmp_path / "rows.npy", tiny.spins(120, 4))
     return tmp_path / "rows.npy"
 
 
@@ -51,7 +52,7 @@ def test_learns_and_saves_what_the_library_would(rows: Path, model: Path) -> Non
 
 
 def test_json_is_all_that_is_printed(rows: Path, model: Path) -> None:
-    facts = json.loads(run("train", rows, "-o", model, *FAST, "--json").stdout)
+    facts = json.loads(run("train", rows, "-o", model, *SMALL, "--json").stdout)
     assert facts["model"] == str(model)
     assert (facts["rows"], facts["sites"], facts["states"], facts["steps"]) == (120, 4, 2, 40)
     assert facts["stopped"] == "steps"
@@ -110,14 +111,14 @@ def test_labels_weights_and_validation_of_the_file_are_used(tmp_path: Path, mode
     counts = np.arange(90) % 3
     arrays = {"X": x, "y": x[:, 0] + 5, "counts": counts, "validation": held, "validation_labels": [5, 6, 5]}
     np.savez(tmp_path / "x.npz", **arrays)
-    assert run("train", tmp_path / "x.npz", "-o", model, *FAST).exit_code == 0
+    assert run("train", tmp_path / "x.npz", "-o", model, *SMALL).exit_code == 0
     fitted = neurise.load(model)
     assert fitted.schema_.labels.classes.tolist() == [5, 6]
     assert fitted.schema_.labels.frequencies.tolist() == pytest.approx(
         [counts[x[:, 0] == 0].sum() / counts.sum(), counts[x[:, 0] == 1].sum() / counts.sum()]
     )
     assert fitted.space_.states == 3  # the validation rows have a symbol that the others lack
-    expected = NeurISE(width=8, depth=1, batch_size=64, alphabet=[0, 1, 2])
+    expected = NeurISE(width=8, depth=1, batch_size=64, members=1, skip=False, alphabet=[0, 1, 2])
     expected.fit(x, x[:, 0] + 5, weights=counts, validation=(held, [5, 6, 5]), max_steps=40, verbose=False)
     assert config(model)["history"][-1]["validation"] == expected.history_[-1]["validation"]
 
@@ -125,7 +126,7 @@ def test_labels_weights_and_validation_of_the_file_are_used(tmp_path: Path, mode
 def test_label_column_of_a_csv(tmp_path: Path, model: Path) -> None:
     lines = ["kind,a,b"] + [f"{'cat' if i % 3 else 'dog'},{i % 2},{i // 2 % 2}" for i in range(60)]
     (tmp_path / "x.csv").write_text("\n".join(lines))
-    assert run("train", tmp_path / "x.csv", "-o", model, *FAST, "--label-column", "kind").exit_code == 0
+    assert run("train", tmp_path / "x.csv", "-o", model, *SMALL, "--label-column", "kind").exit_code == 0
     assert neurise.load(model).schema_.labels.classes.tolist() == ["cat", "dog"]
 
 
@@ -133,22 +134,22 @@ def test_label_column_of_a_csv(tmp_path: Path, model: Path) -> None:
 
 
 def test_an_existing_model_is_not_overwritten_unasked(rows: Path, model: Path) -> None:
-    run("train", rows, "-o", model, *FAST)
+    run("train", rows, "-o", model, *SMALL)
     before = (model / "config.json").read_bytes()
-    result = run("train", rows, "-o", model, *FAST, "--seed", 1)
+    result = run("train", rows, "-o", model, *SMALL, "--seed", 1)
     assert result.exit_code == 1
     assert "--force" in result.stderr
     assert (model / "config.json").read_bytes() == before
-    assert run("train", rows, "-o", model, *FAST, "--seed", 1, "--force").exit_code == 0
+    assert run("train", rows, "-o", model, *SMALL, "--seed", 1, "--force").exit_code == 0
     assert (model / "config.json").read_bytes() != before
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
 def test_a_person_is_asked(rows: Path, model: Path, answer: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("train", rows, "-o", model, *FAST)
+    run("train", rows, "-o", model, *SMALL)
     before = (model / "config.json").read_bytes()
     monkeypatch.setattr("neurise.cli._output.somebody_answers", lambda: True)
-    result = run("train", rows, "-o", model, *FAST, "--seed", 1, answer=answer)
+    result = run("train", rows, "-o", model, *SMALL, "--seed", 1, answer=answer)
     assert result.exit_code == code
     assert "Overwrite" in result.stderr
     assert ((model / "config.json").read_bytes() == before) == (code == 1)
@@ -164,11 +165,11 @@ def test_a_file_in_the_way_is_seen_before_training(rows: Path, monkeypatch: pyte
 def test_an_unfinished_run_is_not_thrown_away_unasked(rows: Path, model: Path) -> None:
     model.mkdir()
     (model / CHECKPOINT).write_bytes(b"precious")
-    result = run("train", rows, "-o", model, *FAST)
+    result = run("train", rows, "-o", model, *SMALL)
     assert result.exit_code == 1
     assert "--resume goes on with it, --force starts again" in result.stderr
     assert (model / CHECKPOINT).read_bytes() == b"precious"
-    assert run("train", rows, "-o", model, *FAST, "--force").exit_code == 0
+    assert run("train", rows, "-o", model, *SMALL, "--force").exit_code == 0
     assert not (model / CHECKPOINT).exists()
 
 
@@ -191,7 +192,7 @@ def test_ctrl_c_leaves_a_model_and_resume_ends_as_if_nothing_had_happened(
 ) -> None:
     with monkeypatch.context() as patch:
         interrupt_at(25, patch)
-        result = run("train", rows, "-o", model, *FAST)
+        result = run("train", rows, "-o", model, *SMALL)
     assert result.exit_code == 130
     assert f"the model in {model} is usable as it is" in result.stderr
     assert "--resume" in result.stderr
@@ -199,40 +200,40 @@ def test_ctrl_c_leaves_a_model_and_resume_ends_as_if_nothing_had_happened(
     assert len(neurise.load(model).sample(5)) == 5
     assert config(model)["stopped"] == "interrupted"
 
-    assert run("train", rows, "-o", model, *FAST).exit_code == 1  # neither model nor state are thrown away
-    assert run("train", rows, "-o", model, *FAST, "--resume").exit_code == 0
+    assert run("train", rows, "-o", model, *SMALL).exit_code == 1  # neither model nor state are thrown away
+    assert run("train", rows, "-o", model, *SMALL, "--resume").exit_code == 0
     assert not (model / CHECKPOINT).exists()
-    run("train", rows, "-o", tmp_path / "straight", *FAST)
+    run("train", rows, "-o", tmp_path / "straight", *SMALL)
     assert (model / "model.safetensors").read_bytes() == (tmp_path / "straight/model.safetensors").read_bytes()
 
 
 def test_ctrl_c_before_the_first_checkpoint(rows: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         interrupt_at(3, patch)
-        result = run("train", rows, "-o", model, *FAST)
+        result = run("train", rows, "-o", model, *SMALL)
     assert result.exit_code == 130
     assert "--resume will start it again" in result.stderr
-    again = run("train", rows, "-o", model, *FAST, "--resume")
+    again = run("train", rows, "-o", model, *SMALL, "--resume")
     assert again.exit_code == 0
     assert "starts at the beginning" in again.stderr
     assert config(model)["stopped"] == "steps"
 
 
 def test_resume_of_a_finished_model_does_nothing(rows: Path, model: Path) -> None:
-    run("train", rows, "-o", model, *FAST)
+    run("train", rows, "-o", model, *SMALL)
     before = (model / "config.json").stat().st_mtime_ns
-    result = run("train", rows, "-o", model, *FAST, "--resume")
+    result = run("train", rows, "-o", model, *SMALL, "--resume")
     assert result.exit_code == 0
     assert "holds a finished model" in result.stderr
-    assert json.loads(run("train", rows, "-o", model, *FAST, "--resume", "--json").stdout)["finished"] is True
+    assert json.loads(run("train", rows, "-o", model, *SMALL, "--resume", "--json").stdout)["finished"] is True
     assert (model / "config.json").stat().st_mtime_ns == before
 
 
 def test_resume_with_other_settings_is_refused(rows: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         interrupt_at(25, patch)
-        run("train", rows, "-o", model, *FAST)
-    result = run("train", rows, "-o", model, *FAST, "--seed", 9, "--resume")
+        run("train", rows, "-o", model, *SMALL)
+    result = run("train", rows, "-o", model, *SMALL, "--seed", 9, "--resume")
     assert result.exit_code == 1
     assert "belongs to another run" in result.stderr
     assert (model / CHECKPOINT).exists()
@@ -244,23 +245,23 @@ def test_checkpoint_in_a_folder_of_its_own(
     place = ["--checkpoint", tmp_path / "state"]
     with monkeypatch.context() as patch:
         interrupt_at(25, patch)
-        run("train", rows, "-o", model, *FAST, *place)
+        run("train", rows, "-o", model, *SMALL, *place)
     assert (tmp_path / "state" / CHECKPOINT).exists()
     assert not (model / CHECKPOINT).exists()
-    assert run("train", rows, "-o", model, *FAST, *place, "--resume").exit_code == 0
+    assert run("train", rows, "-o", model, *SMALL, *place, "--resume").exit_code == 0
     assert not (tmp_path / "state" / CHECKPOINT).exists()
 
 
 def test_a_diverging_run_saves_the_last_good_weights(rows: Path, model: Path) -> None:
     wild = ["--learning-rate", "1e6", "--set", "warmup=0", "--set", "clip_norm=1e9"]
-    result = run("train", rows, "-o", model, *FAST, *wild)
+    result = run("train", rows, "-o", model, *SMALL, *wild)
     assert result.exit_code == 1
     assert "the loss became" in result.stderr
     assert f"saved in {model}" in result.stderr
     assert np.isfinite(neurise.load(model).log_prob(np.load(rows))).all()
     assert config(model)["stopped"] == "diverged"
     assert not (model / CHECKPOINT).exists()
-    again = run("train", rows, "-o", model, *FAST, *wild, "--resume")
+    again = run("train", rows, "-o", model, *SMALL, *wild, "--resume")
     assert again.exit_code == 1
     assert "diverged" in again.stderr
 
@@ -271,7 +272,7 @@ def test_the_state_of_a_diverged_run_is_of_no_use(rows: Path, model: Path, monke
         return loss if state.step < 25 else loss * float("nan")
 
     replace_steps(monkeypatch, diverging)
-    assert "the loss became nan" in run("train", rows, "-o", model, *FAST).stderr
+    assert "the loss became nan" in run("train", rows, "-o", model, *SMALL).stderr
     assert sorted(path.name for path in model.iterdir()) == ["config.json", "model.safetensors"]
     assert len(config(model)["history"]) == 2
 
@@ -283,7 +284,7 @@ def test_a_full_disk_under_the_checkpoint(
         raise OSError(28, "No space left on device", str(tmp_path / "state"))
 
     monkeypatch.setattr("neurise.training.state.TrainingState.save", full)
-    result = run("train", rows, "-o", model, *FAST, "--checkpoint", tmp_path / "state")
+    result = run("train", rows, "-o", model, *SMALL, "--checkpoint", tmp_path / "state")
     assert result.exit_code == 1
     assert "No space left on device" in result.stderr
     assert f"saved in {model}" in result.stderr

@@ -16,7 +16,7 @@ from neurise import presets
 from neurise.cli import app
 from neurise.tuning import search as searching
 
-FAST = ["--trials", "2", "--trial-steps", "10", "--set", "width=8", "--set", "depth=1"]
+FAST = ["--trials", "2", "--trial-steps", "10", "--set", "width=8", "--set", "depth=1", "--set", "members=1"]
 
 
 def run(*words: object) -> Result:

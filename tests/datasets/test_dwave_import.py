@@ -65,7 +65,7 @@ def same(first: dimod.SampleSet, second: dimod.SampleSet) -> bool:
     )
 
 
-@settings(deadline=None)  # other work on the machine is no fault
+@settings(max_examples=40, deadline=None)  # other work on the machine is no fault
 @given(answers())
 def test_sampleset_to_dataset_and_back(answer: tuple[dimod.BinaryQuadraticModel, dimod.SampleSet]) -> None:
     model, found = answer
@@ -76,7 +76,7 @@ def test_sampleset_to_dataset_and_back(answer: tuple[dimod.BinaryQuadraticModel,
     assert data.weights is None or np.array_equal(data.weights, found.record.num_occurrences)
 
 
-@settings(deadline=None)  # other work on the machine is no fault
+@settings(max_examples=40, deadline=None)  # other work on the machine is no fault
 @given(answers())
 def test_json_of_a_sampleset(answer: tuple[dimod.BinaryQuadraticModel, dimod.SampleSet]) -> None:
     _, found = answer
@@ -87,7 +87,7 @@ def test_json_of_a_sampleset(answer: tuple[dimod.BinaryQuadraticModel, dimod.Sam
     assert data.log_weight is None
 
 
-@settings(deadline=None)  # other work on the machine is no fault
+@settings(max_examples=40, deadline=None)  # other work on the machine is no fault
 @given(answers(), st.integers(0, 5))
 def test_energies_and_signs(answer: tuple[dimod.BinaryQuadraticModel, dimod.SampleSet], seed: int) -> None:
     model, found = answer
@@ -105,7 +105,7 @@ def test_energies_and_signs(answer: tuple[dimod.BinaryQuadraticModel, dimod.Samp
     assert "no beta" in data.info["temperature"]
 
 
-@settings(deadline=None)  # other work on the machine is no fault
+@settings(max_examples=40, deadline=None)  # other work on the machine is no fault
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.floats(0, 0.99), st.integers(0, 3))
 def test_reads_are_split_not_rows(counts: list[int], fraction: float, seed: int) -> None:
     if not sum(counts):

@@ -117,7 +117,7 @@ def check_moments(rows: np.ndarray, exact: np.ndarray) -> None:
     assert (np.abs(rows.mean(axis=0) - exact) <= limit * error + 1 / len(rows)).all()
 
 
-@pytest.mark.parametrize("side", [6, 10])
+@pytest.mark.parametrize("side", [6, 8, pytest.param(10, marks=pytest.mark.slow)])
 def test_elimination_against_an_independent_method(side: int) -> None:
     data = edwards_anderson(side, seed=3)
     log_z, energies, means, pairs = oracle(data)
@@ -140,8 +140,9 @@ def test_five_by_five_pmf_against_elimination() -> None:
     assert data.pmf.sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_tempering_against_exact_answers_at_six_by_six() -> None:
-    data, groups = edwards_anderson(6, seed=3), 32
+@pytest.mark.parametrize("side", [4, pytest.param(6, marks=pytest.mark.slow)])
+def test_tempering_against_exact_answers(side: int) -> None:
+    data, groups = edwards_anderson(side, seed=3), 32
     _, _, means, pairs = oracle(data)
     model = Interactions.ising(data.edges, data.couplings, data.fields)
     result = parallel_tempering(model, groups * 120, groups=groups, generator=torch.Generator().manual_seed(0))

@@ -21,6 +21,7 @@ from neurise.datasets._pairwise import elimination_order as _elimination_order
 from neurise.datasets._pairwise import law as _pairwise
 from neurise.enumeration import draw_from_law, pairwise_law
 from neurise.interactions import Interactions
+from neurise.mcmc import tempering
 from neurise.space import Space
 
 
@@ -244,7 +245,8 @@ def test_a_model_survives_pickling() -> None:
     assert copy.info["log_z"] == data.info["log_z"]
 
 
-def test_tempering_tells_how_it_went(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tempering_tells_how_it_went(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempering, "WARM_UP", (8, 16, 32, 64))  # nine spins are soon warm
     data = ising(*random_graph(9, 0.4, 0), sampler="tempering", sweeps=650)
     rows = data.sample(100, seed=0)
     assert rows.shape == (100, 9)
@@ -258,7 +260,10 @@ def test_tempering_tells_how_it_went(capsys: pytest.CaptureFixture[str]) -> None
     assert np.array_equal(data.sample(100, seed=0), rows)
 
 
-def test_tempering_that_fails_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tempering_that_fails_says_what_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempering, "WARM_UP", (8, 16, 32, 64))
     rng = np.random.default_rng(0)
     edges = [(i, (i + step) % 40) for i in range(40) for step in (1, 7)]
     ising(edges, rng.choice([-6, 6], 80), [0.0] * 40, sampler="tempering", sweeps=64).sample(5, seed=0)

@@ -29,6 +29,7 @@ def write_chain(folder: Path, psi: np.ndarray, rows: np.ndarray) -> None:
     (folder / "tfim1d_psi.txt").write_text("".join(f"{v.real:.10f} {v.imag:.10f}\n" for v in psi) + "\n")
 
 
+@pytest.mark.slow
 def test_the_real_files_hold_the_ground_state() -> None:
     real_file("quantum/tfim1d_data.txt.gz")
     data = tfim()

@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("ending", ANY_ENDING)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(rows=ROWS)
 def test_rows_come_back(folder: Path, ending: str, rows: np.ndarray) -> None:
     for write in (lambda path: write_rows(path, rows), lambda path: write_dataset(path, dataset(rows))):
@@ -72,7 +72,7 @@ def test_rows_come_back(folder: Path, ending: str, rows: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("ending", [".npz", ".csv", ".tsv.gz"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), rows=ROWS)
 def test_labels_and_weights_come_back(folder: Path, ending: str, data: st.DataObject, rows: np.ndarray) -> None:
     n = len(rows)
@@ -101,7 +101,7 @@ def test_a_row_of_a_histogram_is_not_taken_for_a_header_that_counts_the_columns(
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), rows=number_rows(-1, 1))
 def test_histograms_come_back(folder: Path, ending: str, data: st.DataObject, rows: np.ndarray) -> None:
     counts = data.draw(hnp.arrays(np.int64, len(rows), elements=st.integers(0, 1000)))
@@ -112,7 +112,7 @@ def test_histograms_come_back(folder: Path, ending: str, data: st.DataObject, ro
 
 @pytest.mark.parametrize("ending", [".fasta", ".fa", ".faa.gz"])
 @pytest.mark.parametrize("alphabet", list(LETTERS))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_alignments_come_back(folder: Path, ending: str, alphabet: str, data: st.DataObject) -> None:
     rows = data.draw(letter_rows(st.sampled_from(LETTERS[alphabet][0])))
@@ -127,7 +127,7 @@ def test_alignments_come_back(folder: Path, ending: str, alphabet: str, data: st
 
 
 @pytest.mark.parametrize("ending", [".txt", ".txt.gz"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rows=letter_rows(LETTER.filter(lambda letter: letter not in "\r\ufeff")))  # no letters of a text: see the reader
 def test_texts_come_back(folder: Path, ending: str, rows: np.ndarray) -> None:
     write_dataset(folder / f"x{ending}", dataset(rows))
@@ -145,7 +145,7 @@ def test_rows_that_look_like_something_else_get_a_header(folder: Path, first: li
 # --- everything ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), sites=st.integers(1, 3), states=st.integers(1, 3))
 def test_an_archive_holds_everything(folder: Path, data: st.DataObject, sites: int, states: int) -> None:
     symbols = np.array(data.draw(st.permutations([-3, 0, 7]))[:states])

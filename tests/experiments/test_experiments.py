@@ -18,8 +18,12 @@ from neurise.models.neurise import NeurISE
 
 NAMES = experiments.names()
 FILES = {"mnist": "mnist/train-images-idx3-ubyte.gz", "dwave": "dwave/advantage41_q263.npz"}
-SECONDS = {"mnist", "dwave"}
+SECONDS = {"mnist", "dwave", "ising_curves"}
 """Experiments whose small run takes more than a few of them."""
+QUICK = {"ising_curves": ["neurise", "ggm", "sedd", "d3pm", "dfm"]}
+"""Methods with which such a run takes a moment, for `make test` to see something of it: all but the committee."""
+SMALLEST = [pytest.param(name, [], id=name, marks=pytest.mark.slow if name in SECONDS else ()) for name in NAMES]
+SMALLEST += [pytest.param(name, methods, id=f"{name}-quick") for name, methods in QUICK.items()]
 
 
 def test_all_of_the_paper_is_there() -> None:
@@ -59,14 +63,12 @@ def test_cells_are_plain_and_differ(name: str) -> None:
             assert all(isinstance(value, str | int | float | bool | None) for value in cell.parameters.values())
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SECONDS else name for name in NAMES]
-)
-def test_the_smallest_scale_runs_and_holds_every_declared_field(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "methods"), SMALLEST)
+def test_the_smallest_scale_runs_and_holds_every_declared_field(name: str, methods: list[str], tmp_path: Path) -> None:
     if name in FILES:
         real_file(FILES[name])
     one = experiments.find(name)
-    summary = grid.run(one, "smoke", tmp_path / "r.jsonl", executor="serial")
+    summary = grid.run(one, "smoke", tmp_path / "r.jsonl", executor="serial", methods=methods)
     assert (summary.done, summary.failed) == (summary.cells, 0), [row["error"] for row in summary.rows]
     for row in summary.rows:
         assert all(value is None or math.isfinite(value) for value in row["metrics"].values())

@@ -66,7 +66,7 @@ def test_reverse_kernel_is_bayes(t: int, keep_prob: float) -> None:
     expected = oracles.bayes_kernel(SPACE, t, keep_prob, mu_t)
     u, x = t % SPACE.sites, SPACE.configurations()
     log_conditional = torch.from_numpy(oracles.conditional(SPACE, mu_t, u)).log()
-    step = noise.reverse(log_conditional, x[:, u]).exp()  # (x_{t+1}, new token)
+    step = noise.reverse(log_conditional, x[:, u], torch.tensor([t])).exp()  # (x_{t+1}, new token)
     kernel = np.zeros((SPACE.size, SPACE.size))
     for old, token in itertools.product(range(SPACE.size), range(SPACE.states)):
         new = x[old].clone()
@@ -80,7 +80,7 @@ def test_reverse_never_divides_nothing_by_nothing(keep_prob: float) -> None:
     noise = RoundRobin(SPACE, keep_prob=keep_prob, cycles=1)
     impossible = torch.tensor([[0.0, -math.inf, -math.inf, -math.inf], [1e4, -1e4, 0.0, 0.0]], dtype=torch.float64)
     for token in range(4):
-        step = noise.reverse(impossible, torch.full((2,), token)).exp()
+        step = noise.reverse(impossible, torch.full((2,), token), torch.tensor([0])).exp()
         torch.testing.assert_close(step.sum(-1), torch.ones(2, dtype=torch.float64))
         assert step[0, 0] == 1
 
@@ -90,8 +90,8 @@ def test_push_is_the_reverse_kernel_applied_to_a_law(keep_prob: float) -> None:
     noise = RoundRobin(SPACE, keep_prob=keep_prob, cycles=1)
     generator = torch.Generator().manual_seed(4)
     law, conditional = torch.rand(2, 5, 4, generator=generator, dtype=torch.float64).softmax(-1)
-    kernel = noise.reverse(conditional.log()[:, None, :], torch.arange(4)).exp()  # (5, old, new)
-    torch.testing.assert_close(noise.push(law, conditional), torch.einsum("co,con->cn", law, kernel))
+    kernel = noise.reverse(conditional.log()[:, None, :], torch.arange(4), torch.tensor([0])).exp()  # (5, old, new)
+    torch.testing.assert_close(noise.push(law, conditional, 0), torch.einsum("co,con->cn", law, kernel))
 
 
 @pytest.mark.parametrize("keep_prob", KEEP_PROBS)
@@ -111,8 +111,7 @@ def test_bridge_is_the_law_between_past_and_future(keep_prob: float) -> None:
                 sum(w for w, x in zip(joint, oracles.configurations(space), strict=True) if x[u] == token)
                 for token in range(space.states)
             ]
-            visits = noise.visits(torch.tensor(t))[u]
-            bridge = noise.bridge(torch.tensor(past[u]), torch.tensor(future[u]), visits).exp()
+            bridge = noise.bridge(torch.tensor(past[u]), torch.tensor(future[u]), torch.tensor(t)).exp()
             np.testing.assert_allclose(bridge, np.array(shares) / joint.sum(), atol=1e-13)
 
 

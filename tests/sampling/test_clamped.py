@@ -105,12 +105,14 @@ def test_an_unseen_symbol_may_be_given_or_drawn(process: dict, values: dict[int,
 
 def test_labels_that_are_not_given_are_inferred() -> None:
     """Two classes that show different tokens at site 0: given that token, the other sites must come from its class."""
-    from neurise import NeurISE
+    from neurise import NeurISE, Training
 
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 4000)
     X = np.column_stack([y * 2 + rng.integers(0, 2, 4000), (y + (rng.random(4000) < 0.1)) % 2])
-    model = NeurISE(width=16, depth=1, steps=150, batch_size=256, loss="cross_entropy").fit(X, y, verbose=False)
+    model = NeurISE(width=16, depth=1, steps=150, training=Training(batch_size=256), loss="cross_entropy").fit(
+        X, y, verbose=False
+    )
     clamp = np.ma.masked_all(2, int)
     clamp[0] = 3
     n = 4000

@@ -8,7 +8,8 @@ from fixtures import untrained
 
 from neurise import exact
 from neurise.noise.round_robin import RoundRobin
-from neurise.sampling import _plan, graphs
+from neurise.rows import Batch
+from neurise.sampling import graphs
 from neurise.sampling.corrector import correct, sweep
 from neurise.space import Space
 
@@ -62,21 +63,21 @@ def test_no_sweeps_change_nothing_and_batches_cover_all(monkeypatch: pytest.Monk
 
 def test_a_model_is_corrected_towards_the_conditionals_it_was_taught() -> None:
     X = tiny.spins()
-    model = tiny.model(clean=0.5, sweeps=3).fit(X, max_steps=100)
+    model = tiny.model(corrector__clean=0.5, corrector__sweeps=3).fit(X, max_steps=100)
     law = exact.law(model).numpy()
     rows = (model.sample(20_000, seed=1) > 0).astype(np.uint8)
     chi_square.assert_drawn_from(model.space_.index(torch.from_numpy(rows)).numpy(), law)
-    plain = exact.law(model.set_params(sweeps=0)).numpy()
+    plain = exact.law(model.set_params(corrector__sweeps=0)).numpy()
     assert oracles.tv(plain, law) > 1e-3  # otherwise nothing was tested
     # Many sweeps end where no further one changes anything.
-    far = exact.law(model.set_params(sweeps=60))
-    further = exact.law(model.set_params(sweeps=61))
+    far = exact.law(model.set_params(corrector__sweeps=60))
+    further = exact.law(model.set_params(corrector__sweeps=61))
     assert oracles.tv(far.numpy(), further.numpy()) < 1e-6
 
 
 def test_a_network_that_was_taught_clean_conditionals_is_asked_for_them() -> None:
     X = tiny.spins()
-    model = tiny.model(clean=0.5, keep_prob=0.5, cycles=2).fit(X, max_steps=60)
+    model = tiny.model(corrector__clean=0.5, keep_prob=0.5, cycles=2).fit(X, max_steps=60)
     x = torch.from_numpy((X > 0).astype(np.uint8))
     for site in range(X.shape[1]):
         t, u = torch.zeros(1, dtype=torch.int64), torch.tensor([site])
@@ -85,10 +86,10 @@ def test_a_network_that_was_taught_clean_conditionals_is_asked_for_them() -> Non
 
 
 def test_clean_examples_are_rows_as_they_are_at_any_site() -> None:
-    model = tiny.model(clean=0.25, keep_prob=0.5, cycles=2).fit(tiny.spins(), max_steps=10)
+    model = tiny.model(corrector__clean=0.25, keep_prob=0.5, cycles=2).fit(tiny.spins(), max_steps=10)
     n, space = 40_000, model.space_
     x = space.uniform(n, generator=torch.Generator().manual_seed(0))
-    drawn = model.objective_.draw(x, None, generator=torch.Generator().manual_seed(1))
+    drawn = model._build().draw(Batch(x, None, None), generator=torch.Generator().manual_seed(1))
     clean = drawn.u != drawn.t % space.sites
     assert bool((drawn.t[clean] == 0).all())
     assert torch.equal(drawn.x[clean], x[clean])
@@ -100,34 +101,46 @@ def test_clean_examples_are_rows_as_they_are_at_any_site() -> None:
 
 def test_what_sweeps_cannot_do_is_said() -> None:
     X = tiny.spins()
-    with pytest.raises(ValueError, match="fit with clean above 0"):
-        tiny.model(sweeps=2).fit(X, max_steps=10).sample(5)
+    with pytest.raises(ValueError, match="fit with corrector__clean above 0"):
+        tiny.model(corrector__sweeps=2).fit(X, max_steps=10).sample(5)
     with pytest.raises(ValueError, match=r"clean must be in \[0, 1\), got 1.5"):
-        tiny.model(clean=1.5).fit(X, max_steps=10)
+        tiny.model(corrector__clean=1.5).fit(X, max_steps=10)
     with pytest.raises(ValueError, match="needs site_mlp"):
-        tiny.model(clean=0.5, network="local_mlp").fit(X, max_steps=10)
-    with pytest.raises(ValueError, match="'local_mlp' has no pairwise terms"):
-        tiny.model(skip=True, network="local_mlp").fit(X, max_steps=10)
-    model = tiny.model(clean=0.5, sweeps=2).fit(X, max_steps=10)
-    for call in (model.log_prob, model.elbo):
-        with pytest.raises(NotImplementedError, match="sweeps=0"):
-            call(X)
-    with pytest.raises(NotImplementedError, match="sweeps=0"):
-        model.sample(3, clamp=np.ma.masked_array(X[0], mask=[True] * (X.shape[1] - 1) + [False]))
+        tiny.model(corrector__clean=0.5, network="local_mlp").fit(X, max_steps=10)
+
+
+def test_the_likelihood_is_that_of_the_chain_without_sweeps() -> None:
+    X = tiny.spins()
+    model = tiny.model(corrector__clean=0.5, corrector__sweeps=2).fit(X, max_steps=10)
+    rows = 2 * oracles_rows(model.space_) - 1
+    chain = exact.law(model, sweeps=0)
+    np.testing.assert_allclose(np.exp(model.log_prob(rows)), chain, rtol=0, atol=1e-6)
+    assert oracles.tv(chain.numpy(), exact.law(model).numpy()) > 1e-4  # sweeps change the law, and not the likelihood
+    np.testing.assert_array_equal(
+        model.elbo(rows, seed=0).value, model.set_params(corrector__sweeps=0).elbo(rows, seed=0).value
+    )
+
+
+def oracles_rows(space: Space) -> np.ndarray:
+    return np.array(oracles.configurations(space))
 
 
 @pytest.mark.parametrize("space", SPACES, ids=["bits", "trits"])
-@pytest.mark.parametrize("settings", [{"keep_prob": 0.3}, {}, {"skip": True}, {"skip": True, "members": 2}], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [{"keep_prob": 0.3}, {}, {"architecture__pairwise": True}, {"architecture__pairwise": True, "members": 2}],
+    ids=str,
+)
 def test_sweeps_that_update_the_first_layer_draw_what_plain_ones_draw(
     space: Space, settings: dict[str, object]
 ) -> None:
     X = space.uniform(40, generator=torch.Generator().manual_seed(1)).numpy()
     alphabet = list(range(space.states))
-    model = tiny.model("neurise", clean=0.4, alphabet=alphabet, **settings)
+    model = tiny.model("neurise", corrector__clean=0.4, alphabet=alphabet, **settings)
     conditionals = model.fit(X, max_steps=1, verbose=False).conditionals  # type: ignore[attr-defined]
     with torch.no_grad():  # a network that has hardly learnt anything would hide a wrong context
         generator = torch.Generator().manual_seed(2)
-        for parameter in conditionals.network.parameters():
+        for parameter in conditionals.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
     start = space.uniform(500, generator=torch.Generator().manual_seed(3))
     generator = torch.Generator().manual_seed(4)
@@ -137,12 +150,6 @@ def test_sweeps_that_update_the_first_layer_draw_what_plain_ones_draw(
     fast = correct(conditionals, start, sweeps=2, generator=torch.Generator().manual_seed(4))
     # Rounding moves a threshold by 1e-6 or so: a draw in 2 · sites · 500 lies that near to it with a chance below a hundredth.
     assert torch.equal(slow, fast)
-    repeated = graphs.run(
-        conditionals,
-        _plan.make(conditionals, sweep=True),
-        start,
-        generator=torch.Generator().manual_seed(4),
-        record=lambda work: work,
-    )
+    repeated = graphs.sweep(conditionals, start, generator=torch.Generator().manual_seed(4), record=lambda work: work)
     once = sweep(conditionals, start, generator=torch.Generator().manual_seed(4))
     assert torch.equal(repeated, once)

@@ -8,29 +8,31 @@ import torch
 from chi_square import assert_drawn_from
 
 from neurise import exact
-from neurise.sampling import _plan, graphs, incremental
-from neurise.sampling.incremental import Walk
+from neurise.conditionals.base import Conditionals
+from neurise.sampling import graphs, incremental
+from neurise.walks import Planned
 
-KINDS = chains.KINDS | chains.PAIRWISE
+KINDS = chains.KINDS | chains.PAIRWISE | chains.PARTIAL
 
 
-def walk_through(conditionals, *, precision: str = "float32", n: int = 200) -> float:
+def walk_through(conditionals: Conditionals, *, precision: str = "float32", n: int = 200) -> float:
     """Largest difference of a conditional probability from the plain one, over all steps of a chain."""
-    plan = _plan.make(conditionals, precision)[0]
     noise, generator = conditionals.noise, torch.Generator().manual_seed(0)
     x = noise.start(n, generator=generator).T.contiguous()
     y, worst = chains.labels(conditionals, n), 0.0
-    for cycle in reversed(range(plan.cycles)):
-        walk = Walk(plan, plan.context[cycle], plan.known[cycle], x, y)
-        for u in reversed(range(noise.space.sites)):
+    for cycle in reversed(range(noise.cycles)):
+        if incremental.forgotten(conditionals, cycle):
+            continue
+        walk = conditionals.walk(x, y, torch.tensor([cycle]), top=noise.top(cycle), precision=precision)
+        for u in reversed(range(noise.top(cycle))):
             found = walk.logits(u)
-            if plan.binary:
+            if noise.space.states == 2:
                 found = torch.cat([torch.zeros_like(found), found], dim=-1)
             t = torch.tensor([cycle * noise.space.sites + u])
-            plain = conditionals.log_conditional(t, noise.site(t), walk.x.T.to(torch.uint8), y).exp()
+            plain = conditionals.log_conditional(t, noise.site(t), x.T, y).exp()
             worst = max(worst, float((found.softmax(-1) - plain).abs().max()))
-            walk.put(u, noise.space.uniform(n, generator=generator)[:, u].to(walk.x.dtype))
-        x.copy_(walk.x)
+            x[u] = noise.space.uniform(n, generator=generator)[:, u]
+            walk.put(u, x[u])
     return worst
 
 
@@ -57,7 +59,7 @@ def test_the_same_uniforms_give_the_same_rows(kind: dict) -> None:
     [
         {"states": 3, "sites": 4},
         {"keep_prob": 0.6, "cycles": 2, "sites": 5},
-        {"skip": True},
+        {"pairwise": True},
         {"states": 3, "sites": 4, "constant": {1: 2}, "unseen": 0.05},
         {"keep_prob": 0.6, "cycles": 2, "sites": 5, "constant": {0: 1, 3: 0}, "unseen": 0.05},
     ],
@@ -82,7 +84,9 @@ def test_blocks_of_rows_do_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    "kind", [{"states": 3}, {"keep_prob": 0.4, "cycles": 2, "constant": {1: 0}, "unseen": 0.05, "skip": True}], ids=str
+    "kind",
+    [{"states": 3}, {"keep_prob": 0.4, "cycles": 2, "constant": {1: 0}, "unseen": 0.05, "pairwise": True}],
+    ids=str,
 )
 def test_a_committee_of_networks(kind: dict) -> None:
     conditionals, n = chains.committee(3, **kind), 300
@@ -96,15 +100,17 @@ def test_a_committee_of_networks(kind: dict) -> None:
 def test_the_running_sum_does_not_drift() -> None:
     """400 sites, four cycles: at the end of a cycle the sum is what it would be if it were made afresh."""
     conditionals = chains.make(sites=400, keep_prob=0.4, width=8, depth=1)
-    (plan,) = _plan.make(conditionals)
     x = conditionals.noise.start(50, generator=torch.Generator().manual_seed(0)).T.contiguous()
-    generator = torch.Generator().manual_seed(1)
-    walk = Walk(plan, plan.context[0], plan.known[0], x, None)
+    generator, first = torch.Generator().manual_seed(1), torch.zeros(1, dtype=torch.int64)
+    walk = conditionals.walk(x, None, first)
+    assert isinstance(walk, Planned)
     for u in reversed(range(400)):
-        walk.put(u, torch.randint(2, (50,), generator=generator).float())
-    afresh = Walk(plan, plan.context[0], plan.known[0], walk.x, None).sum
+        x[u] = torch.randint(2, (50,), generator=generator)
+        walk.put(u, x[u])
+    afresh = conditionals.walk(x, None, first)
+    assert isinstance(afresh, Planned)
     # 800 additions to sums of size 1: a random walk of roundings of 2^-24 comes to 2e-6; five times that is allowed.
-    assert (walk.sum - afresh).abs().max() <= 1e-5
+    assert (walk.sums[0] - afresh.sums[0]).abs().max() <= 1e-5
 
 
 @pytest.mark.parametrize("depth", [2, 3, 5])
@@ -116,7 +122,9 @@ def test_short_numbers_move_probabilities_a_little(depth: int) -> None:
 
 
 def test_what_has_no_first_layer_has_no_plan() -> None:
-    with pytest.raises(ValueError, match="precision must be 'float32' or 'bfloat16', got 'half'"):
-        _plan.make(chains.make(), "half")
-    with pytest.raises(ValueError, match="ExactConditionals has no first layer"):
-        _plan.make(exact.ExactConditionals([0.25] * 4, chains.make(sites=2).noise))
+    exactly = exact.ExactConditionals([0.25] * 4, chains.make(sites=2).noise)
+    view = exactly.view(sweep=False)
+    assert view is not None
+    assert exactly.plan(view) is None
+    with pytest.raises(KeyError, match="half"):
+        chains.make().walk(torch.zeros(6, 1), None, torch.zeros(1, dtype=torch.int64), precision="half")

@@ -9,6 +9,7 @@ from neurise.batching import batches
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.reverse import WORTHWHILE, choose, reverse, sample
 from neurise.space import Space
+from neurise.walks import Recomputed
 
 SPACE = Space(sites=3, states=4)
 
@@ -72,15 +73,21 @@ def test_unseen_symbols_are_drawn_by_the_plain_loop(name: str) -> None:
         assert (drawn[:, site] != only).any()
 
 
-def test_what_has_no_fast_form_is_drawn_by_the_plain_loop() -> None:
+def test_what_has_no_plan_is_evaluated_anew_at_every_step() -> None:
     for plain in (
         untrained(SPACE, 0.0, network="local_mlp").conditionals,
         exact.ExactConditionals(oracles.random_law(SPACE, seed=1), RoundRobin(SPACE, 0.0, cycles=1)),
     ):
-        assert choose(plain) is reverse
-        assert sample(plain, 5, generator=torch.Generator().manual_seed(0)).shape == (5, 3)
-        with pytest.raises(ValueError, match="method 'incremental' cannot serve"):
-            choose(plain, "incremental")
+        walk = plain.walk(torch.zeros(3, 5, dtype=torch.uint8), None, torch.zeros(1, dtype=torch.int64))
+        assert isinstance(walk, Recomputed)
+        first, second, own = (
+            sample(plain, 50, generator=torch.Generator().manual_seed(0), method=method)
+            for method in ("reference", "incremental", None)
+        )
+        assert torch.equal(first, second)
+        assert torch.equal(second, own)
+        with pytest.raises(ValueError, match="method 'graphs' cannot serve"):
+            choose(plain, "graphs")
     with pytest.raises(ValueError, match=r"method must be one of .*, got 'quick'"):
         choose(untrained(SPACE, 0.0).conditionals, "quick")
 

@@ -1,7 +1,7 @@
 """Sampling and training as one writes them first: the concatenated input, a Python loop, and two passes per reverse step.
 
 Every figure of speed is a ratio to this. It draws from the same law and descends the same loss: only its cost is naive. It
-is written for the conditionals of one SiteMLP, and for data without constant sites.
+is written for the conditionals of one SiteMLP with one output layer, and for data without constant sites.
 """
 
 from __future__ import annotations
@@ -89,4 +89,5 @@ def _logits(
             else functional.one_hot(y, network.classes).to(dtype)
         )
     whole = torch.cat(parts, dim=-1)
-    return network.answer(network.hidden(functional.linear(whole, weight, network.bias)), u.expand(n))
+    h = network.hidden(functional.linear(whole, weight, network.bias))
+    return functional.linear(h, network.head[0], network.head_bias[0])

@@ -6,14 +6,16 @@ Everything above asks this question and knows nothing of networks; everything be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
-from neurise.networks.parts.plan import Plan, View
+from neurise.batching import CACHE, MEMORY_BUDGET, ON_GPU
+from neurise.networks.parts.plan import Plan, View, view_of
 from neurise.noise.base import SiteNoise
 from neurise.walks import Planned, Recomputed, Walk, log_law
 
@@ -38,30 +40,27 @@ class Conditionals(nn.Module, ABC):
     r"""Something that knows :math:`\mu_t(x_u \mid x_{-u})` along a chain that noises one site per step.
 
     **Writing one.** A way to answer is one file in ``conditionals/`` whose class bears the file's name. It writes
-    ``log_conditional``, the reference form, ``hidden`` and ``description``/``build``, and keeps what it has learnt as
+    ``log_conditional``, the reference form, and ``description``/``build``, says by ``noise``, ``hide_noised`` and
+    ``ignored`` what it looks at, and keeps what it has learnt as
     parameters and buffers. It can then be sampled from, scored, clamped, written out exactly, corrected by sweeps, put into a
     :class:`~neurise.conditionals.committee.Committee`, saved and loaded. A faster form of ``log_conditionals`` or ``walk`` has
     the same signature, and a test ties it to the default here.
     """
 
     noise: SiteNoise
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._plans: dict[bool, Plan | None] = {}  # of the chain and of sweeps, once they are laid out
+    hide_noised: bool  # whether steps do not look at sites that hard noise has erased
+    ignored: Tensor  # (sites,) booleans: sites that no step looks at
+    bytes_per_row: int  # estimate of the memory of one row in one evaluation
+    laid_out: Mapping[bool, tuple[View, Plan | None]] = MappingProxyType({})  # of the chain, and of sweeps
 
     @abstractmethod
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         r"""Return :math:`\log \mu_t(x_u = a \mid x_{-u}, y)` for every a, (..., states); t, u, y broadcast against x."""
 
-    @abstractmethod
     def hidden(self, t: Tensor) -> Tensor:
         """Return which sites, besides u, the conditional of step t does not look at, (..., sites) booleans."""
-
-    @property
-    @abstractmethod
-    def bytes_per_row(self) -> int:
-        """Estimate the memory of one row in one evaluation."""
+        ignored = self.ignored.expand(*t.shape, -1)
+        return self.noise.erased(t) | ignored if self.hide_noised else ignored
 
     @abstractmethod
     def description(self) -> dict[str, Any]:
@@ -75,21 +74,17 @@ class Conditionals(nn.Module, ABC):
     @property
     def device(self) -> torch.device:
         """Where the computation takes place."""
-        return next(iter([*self.parameters(), *self.buffers()])).device
+        return self.ignored.device
 
     @property
     def clean(self) -> Conditionals:
         """Return the conditionals that a corrector asks at time 0; a correction of the chain's own steps is left out."""
         return self
 
-    @cached_property
+    @property
     def is_autoregressive(self) -> bool:
         """Whether the product of conditionals normalises: hard noise on all sites, and no step looks at an erased one."""
-        noise = self.noise
-        if not noise.is_hard or noise.num_steps < noise.space.sites:
-            return False
-        last_cycle = torch.arange(noise.space.sites, device=self.device)
-        return bool((self.hidden(last_cycle) | ~noise.erased(last_cycle)).all())
+        return self.noise.is_hard and self.hide_noised and self.noise.num_steps >= self.noise.space.sites
 
     def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the conditionals of all sites of rows (n, sites) in the last cycle, t = u, (n, sites, states).
@@ -106,10 +101,21 @@ class Conditionals(nn.Module, ABC):
 
     def lay_out(self) -> Self:
         """Work out once what every walk needs; the tensors must not change any more."""
+        found = {}
         for view in (self.view(sweep=False), self.view(sweep=True)):
             if view is not None:
-                self._plans[view.sweep] = self.plan(view)
+                found[view.sweep] = (view, self.plan(view))
+        self.laid_out = found
         return self
+
+    def blocks(self, n: int, *, cached: bool = False) -> Iterator[slice]:
+        """Cut n rows into slices that fit the memory budget; on a CPU, if asked to, into those that stay in the cache."""
+        budget = MEMORY_BUDGET * (ON_GPU if self.device.type == "cuda" else 1)
+        if cached and self.device.type != "cuda":
+            budget = CACHE
+        size = max(1, budget // self.bytes_per_row)
+        for start in range(0, n, size):
+            yield slice(start, min(n, start + size))
 
     # --- walks ------------------------------------------------------------------------------------------------------
 
@@ -125,11 +131,14 @@ class Conditionals(nn.Module, ABC):
     ) -> Walk:
         """Follow rows (sites, n) through a cycle (1,), from site ``top`` − 1 to 0, or through a sweep at time 0."""
         top = len(x) if top is None else top
-        view = self.view(sweep=sweep)
-        plan = None if view is None else self._plans.get(sweep) or self.plan(view)
+        view, plan = self.laid_out[sweep] if sweep in self.laid_out else self._seen_by(sweep)
         if view is None or plan is None:
             return self._walk_without_plan(x, y, cycle, top=top, sweep=sweep, precision=precision)
         return Planned(plan, view, cycle, x, y, top=top, precision=precision)
+
+    def _seen_by(self, sweep: bool) -> tuple[View | None, Plan | None]:
+        view = self.view(sweep=sweep)
+        return view, None if view is None else self.plan(view)
 
     def _walk_without_plan(
         self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
@@ -139,24 +148,9 @@ class Conditionals(nn.Module, ABC):
 
     def view(self, *, sweep: bool) -> View | None:
         """Return what steps look at, for :meth:`plan`; None where noise has a symbol that plans know nothing of."""
-        noise = self.noise
-        if noise.tokens != noise.space.states:
+        if self.noise.tokens != self.noise.space.states:
             return None
-        return self._sweep_view if sweep else self._chain_view
-
-    @cached_property
-    def _chain_view(self) -> View:
-        """What steps of the chain look at. Found once: to find it is to wait for the device, which a recording must not."""
-        last = torch.full((1,), self.noise.space.sites - 1, dtype=torch.int64, device=self.device)
-        hides = bool((self.hidden(last) | ~self.noise.erased(last)).all())
-        return View(self.noise, self.noise.is_hard and hides, False, self._looked_at())
-
-    @cached_property
-    def _sweep_view(self) -> View:
-        return View(self.noise, False, True, self._looked_at())
-
-    def _looked_at(self) -> Tensor:
-        return ~self.hidden(torch.zeros(1, dtype=torch.int64, device=self.device))[0]
+        return view_of(self.noise, ~self.ignored, hides_erased=self.hide_noised, sweep=sweep)
 
     def plan(self, view: View) -> Plan | None:
         """Return what a fast walk needs; None where there is no such form."""

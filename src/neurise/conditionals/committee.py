@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 
 from neurise import conditionals, losses
 from neurise.conditionals.base import Conditionals, Frame
-from neurise.networks.parts.plan import Plan, View
+from neurise.networks.parts.plan import Plan, View, added
 from neurise.walks import Walk
 
 SHARES = 21
@@ -29,25 +28,18 @@ class Committee(Conditionals):
     def __init__(self, members: Sequence[Conditionals], weights: Sequence[float]) -> None:
         super().__init__()
         self.noise, self.members = members[0].noise, nn.ModuleList(members)
-        self.weights = [float(weight) for weight in weights]
+        self.hide_noised, self.ignored = members[0].hide_noised, members[0].ignored
+        self.bytes_per_row = max(member.bytes_per_row for member in members)  # they are asked one after another
+        self.weights = list(map(float, weights))
 
     def __iter__(self) -> Iterator[Conditionals]:
         return iter(self.members)  # type: ignore[arg-type]
-
-    @property
-    def bytes_per_row(self) -> int:
-        """Members are asked one after another."""
-        return max(member.bytes_per_row for member in self)
 
     @property
     def clean(self) -> Conditionals:
         """Ask the clean conditionals of every member."""
         members = [member.clean for member in self]
         return self if members == list(self) else Committee(members, self.weights)
-
-    def hidden(self, t: Tensor) -> Tensor:
-        """Hide what every member hides."""
-        return reduce(torch.logical_and, (member.hidden(t) for member in self))
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Average the logarithms, and normalise, (..., states)."""
@@ -56,10 +48,13 @@ class Committee(Conditionals):
 
     def plan(self, view: View) -> Plan | None:
         """Add the members' plans: a softmax does not see the constants that each of them lacks."""
-        plans = [plan for plan in (member.plan(view) for member in self) if plan is not None]
-        if len(plans) < len(self.members) or any(member.certain(view) for member in self):
-            return None
-        return reduce(Plan.plus, (plan.times(weight) for weight, plan in zip(self.weights, plans, strict=True)))
+        plans = list[Plan]()
+        for member in self:
+            plan = member.plan(view)
+            if plan is None or member.certain(view) is not None:  # which a plan knows nothing of
+                return None
+            plans.append(plan)
+        return added(plans, self.weights)
 
     def _walk_without_plan(
         self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str

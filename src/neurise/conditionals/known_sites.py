@@ -31,22 +31,14 @@ class KnownSites(Conditionals):
     def __init__(self, inner: Conditionals, constant: Tensor, *, unseen: float) -> None:
         super().__init__()
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
+        self.hide_noised, self.ignored, self.bytes_per_row = inner.hide_noised, inner.ignored, inner.bytes_per_row
         self.register_buffer("constant", constant, persistent=False)
-
-    @property
-    def bytes_per_row(self) -> int:
-        """As much as the learnt conditionals take."""
-        return self.inner.bytes_per_row
 
     @property
     def clean(self) -> Conditionals:
         """Keep the known sites around what a corrector asks."""
         inner = self.inner.clean
         return self if inner is self.inner else KnownSites(inner, self.constant, unseen=self.unseen)
-
-    def hidden(self, t: Tensor) -> Tensor:
-        """Hide what the learnt conditionals hide."""
-        return self.inner.hidden(t)
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the learnt answer, and the known one at constant sites, (..., states)."""

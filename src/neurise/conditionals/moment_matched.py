@@ -22,7 +22,7 @@ from neurise.energies import moments
 from neurise.energies.pairwise_regression import expanded
 from neurise.energies.regressions import Fit, Sample, sample_of
 from neurise.networks.pairwise_terms import PairwiseTerms
-from neurise.networks.parts.plan import Plan, View
+from neurise.networks.parts.plan import Plan, View, added
 from neurise.rows import Rows
 
 DRAWS = 2**14
@@ -44,20 +44,12 @@ class MomentMatched(Conditionals):
     def __init__(self, inner: Conditionals, terms: PairwiseTerms) -> None:
         super().__init__()
         self.inner, self.terms, self.noise = inner, terms, inner.noise
-
-    @property
-    def bytes_per_row(self) -> int:
-        """What the inner conditionals take, and the terms."""
-        return max(self.inner.bytes_per_row, self.terms.bytes_per_row)
+        self.hide_noised, self.ignored, self.bytes_per_row = inner.hide_noised, inner.ignored, inner.bytes_per_row
 
     @property
     def clean(self) -> Conditionals:
         """Leave the correction out."""
         return self.inner.clean
-
-    def hidden(self, t: Tensor) -> Tensor:
-        """Hide what the inner conditionals hide."""
-        return self.inner.hidden(t)
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Correct the steps of the chain, t = u, and leave every other answer as it is, (..., states)."""
@@ -68,7 +60,7 @@ class MomentMatched(Conditionals):
     def plan(self, view: View) -> Plan | None:
         """Add the terms to the plan of the chain."""
         plan = self.inner.plan(view) if self.inner.certain(view) is None else None
-        return plan if plan is None or view.sweep else plan.plus(self.terms.plan(view))
+        return plan if plan is None or view.sweep else added([plan, self.terms.plan(view)])
 
     def description(self) -> dict[str, Any]:
         """Describe the inner conditionals."""
@@ -96,9 +88,7 @@ def match(
     space, device = inner.noise.space, inner.device
     data = sample_of(rows, space.states, device)
     labels = None if rows.y is None else rows.spread(draws, generator=torch.Generator().manual_seed(0)).y
-    varies = (
-        (constant < 0).repeat_interleave(data.outcomes).to(device)
-    )  # what never varies is hidden from the conditionals
+    varies = (constant < 0).repeat_interleave(data.outcomes).to(device)  # what never varies is hidden from the conditionals
     loop = Loop(inner, data, constant, _directions(data, directions) * varies[:, None], draws, labels)
     for u in reversed(range(space.sites)):
         loop.step(u, shrink, generator)

@@ -20,8 +20,6 @@ class NetworkConditionals(Conditionals):
     that such a site never held cannot disturb the answers.
     """
 
-    ignored: Tensor
-
     def __init__(self, network: SiteNetwork, frame: Frame, *, hide_noised: bool, ignore_constant: bool = True) -> None:
         super().__init__()
         self.network, self.noise, self.hide_noised, self.ignore_constant = (
@@ -33,16 +31,8 @@ class NetworkConditionals(Conditionals):
         constant = frame.constant >= 0
         ignored = constant if ignore_constant else torch.zeros_like(constant)
         self.register_buffer("ignored", ignored, persistent=False)
-
-    @property
-    def bytes_per_row(self) -> int:
-        """What the network says."""
-        return self.network.bytes_per_row
-
-    def hidden(self, t: Tensor) -> Tensor:
-        """Hide constant sites, and sites that hold pure noise unless the paper's form is asked for (equal in law)."""
-        erased = self.noise.erased(t)
-        return (erased if self.hide_noised else torch.zeros_like(erased)) | self.ignored
+        # A one-hot, as booleans and as floats, and a few hidden layers.
+        self.bytes_per_row = 6 * self.noise.space.sites * self.noise.space.states + 16 * network.width
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the log-softmax of the network, (..., states)."""

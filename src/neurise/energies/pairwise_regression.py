@@ -12,30 +12,21 @@ that starts from there has only the rest to learn.
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from neurise import checks
-from neurise.conditionals.base import Frame
-from neurise.energies.regressions import Fit, Sample, descend, marginals, most_bend, sample_of
-from neurise.networks.parts.stack import Stack
-from neurise.rows import Rows, into_folds
+from neurise.energies.regressions import Fit, best_candidate, fitted_parts, sample_of
+from neurise.rows import Rows
 
-STRENGTHS = (0.2, 0.1, 0.05, 0.02, 0.005)
-r"""Penalties that are tried, the strongest first, in units of the noise :math:`\sqrt{\log(20\,q^2)/n}` of a block's gradient."""
 SMALL = 2**17
 """Tokens up to which a GPU would take longer to be told what to do than a CPU to do it."""
-FOLDS = 5
-FEW_ROWS = 2000
-"""Below, λ is chosen by cross-fitting: the rows held back are too few to choose by."""
 
 
 class Terms(NamedTuple):
@@ -65,53 +56,9 @@ def fit(
         device = torch.device("cpu")
     sample, sites = sample_of(rows, states, device), sees.shape[0]
     mask = sees.to(sample.features).repeat_interleave(sample.outcomes, 0).repeat_interleave(sample.outcomes, 1)
-    if held is None:
-        generator = torch.Generator().manual_seed(seed)
-        scores = _cross_fitted(sample, mask, FOLDS if float(sample.count.sum()) < FEW_ROWS else 1, generator)
-    else:
-        other = sample_of(held, states, device)
-        scores = [candidate.score(other) for candidate in _path(sample, mask)]
-    best = scores.index(min(scores))
-    chosen = [sample if part is None else sample.part(part[sample.place].to(sample.weight)) for part in parts]
-    return [expanded(next(_path(one, mask, only=best)), sites, states) for one in chosen]
-
-
-def _cross_fitted(sample: Sample, mask: Tensor, rounds: int, generator: torch.Generator) -> list[float]:
-    """Score every candidate on a part of the rows by what was fitted on the others, for some of the parts."""
-    scores = [0.0] * (2 * len(STRENGTHS))
-    for share in itertools.islice(_folds(sample.count, generator), rounds):
-        held = sample.part(share)
-        for number, candidate in enumerate(_path(sample.part(1 - share), mask)):
-            scores[number] += candidate.score(held)
-    return scores
-
-
-def _folds(count: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
-    """Put every observation into one fold, and yield what each fold has of every row, (n,) of 0 … 1."""
-    if bool((count == 1).all()):
-        folds = min(FOLDS, len(count))
-        fold = torch.randperm(len(count), generator=generator).to(count.device) % folds
-        yield from ((fold == k).to(count) for k in range(folds))
-        return
-    for taken in into_folds(count.cpu(), FOLDS, generator=generator):
-        if bool(taken.any()) and bool((taken < count.cpu()).any()):
-            yield taken.to(count) / count
-
-
-def _path(sample: Sample, mask: Tensor, only: int | None = None) -> Iterator[Fit]:
-    """Yield the fit of every penalty, and after each the one of the pairs it kept without penalty; or one of these alone."""
-    sites, shape = sample.shape[0], sample.shape
-    noise = 0.25 if sample.outcomes == 1 else 1 - 1 / sample.outcomes
-    unit = noise * math.sqrt(math.log(20 * sites**2) * float((sample.weight.pow(2) / sample.count).sum()))
-    most, current = most_bend(sample), marginals(sample)
-    for number, strength in enumerate(STRENGTHS):
-        current = descend(sample, current, mask, penalty=strength * unit, most=most)
-        if only is None or only == 2 * number:
-            yield current
-        if only is not None and only != 2 * number + 1:
-            continue
-        kept = current.weight.view(shape).pow(2).sum((1, 3), keepdim=True) > 0
-        yield descend(sample, current, mask * kept.expand(shape).reshape(mask.shape), penalty=0.0, most=most)
+    best = best_candidate(sample, mask, None if held is None else sample_of(held, states, device), seed)
+    found = fitted_parts(sample, mask, best, parts)
+    return [expanded(fit, sites, states) for fit in found]
 
 
 def expanded(found: Fit, sites: int, states: int) -> Terms:
@@ -125,23 +72,30 @@ def expanded(found: Fit, sites: int, states: int) -> Terms:
     return Terms(pair.flatten(2), found.bias[:, None] * half)
 
 
+class Untrained(Protocol):
+    """Networks that are to be trained on rows."""
+
+    objective: Any  # with ``network``, a stack, and ``frame``
+    rows: Rows
+    seed: int
+
+
 @torch.no_grad()
-def fit_terms(
-    network: Stack, frame: Frame, rows: Rows, held: Rows | None, *, seed: int, graph: Tensor | None = None
-) -> None:
+def fit_terms(job: Untrained, *, held: Rows | None = None, graph: Tensor | None = None) -> None:
     """Fit the pairwise terms of stacked networks, sums whose first part is a ``PairwiseTerms``, and freeze them.
 
     Step u sees the sites after u. The terms of the clean conditionals, if the networks have such, see all other sites, or
     the neighbours in a ``graph``, (sites, sites) booleans. Where rows have folds, network k gets terms that were fitted
     without fold k.
     """
+    network, frame, rows = job.objective.network, job.objective.frame, job.rows
     terms: dict[str, nn.Parameter] = dict(network.pattern.get_submodule("parts.0").named_parameters())
     states, device, varies = frame.noise.space.states, frame.constant.device, (frame.constant < 0).cpu()
     place = torch.arange(len(varies))
     every = (place[:, None] != place) & varies & varies[:, None]
     without = [None if rows.fold is None else rows.fold != member for member in range(network.size)]
     own = replace(rows, fold=None)
-    fit_all = partial(fit, own, held, states, seed=seed, device=device)
+    fit_all = partial(fit, own, held, states, seed=job.seed, device=device)
     found = {"": fit_all((place[:, None] < place) & every, parts=without)}
     if "clean_pair" in terms:
         from neurise.energies import neighbours  # which is built on this file

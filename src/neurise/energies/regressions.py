@@ -11,23 +11,29 @@ found is found for certain.
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from neurise.precision import arithmetic
-from neurise.rows import Rows, are_counts
+from neurise.precision import product_in_two
+from neurise.rows import Rows, are_counts, into_folds
 
+STRENGTHS = (0.2, 0.1, 0.05, 0.02, 0.005)
+r"""Penalties that are tried, the strongest first, in units of the noise :math:`\sqrt{\log(20\,q^2)/n}` of a block's gradient."""
+FOLDS = 5
+FEW_ROWS = 2000
+"""Below, λ is chosen by cross-fitting: the rows held back are too few to choose by."""
 RIDGE = 1e-6
 """A small curvature for directions in which the likelihood has none: two sites that always agree."""
 ITERATIONS = 200
 FIRST_BEND, LESS_BEND = 0.1, 0.95
 """The curvature that a site's first step reckons with, as a share of the most there can be, and how it falls with every step."""
 TINY = 1e-30
-SHORT = ~0x1FFF
-"""The bits of a float32 that a product keeps which rounds to eleven of them: all but the last thirteen."""
 LOOK_EVERY = 20
 TOLERANCE = 3e-4
 """The fit of a site ends when an iteration that is looked at moves none of its terms by more; each look waits for the device."""
@@ -92,8 +98,11 @@ def sample_of(rows: Rows, states: int, device: torch.device) -> Sample:
     # Evenly over all; float32 would not tell rows beyond 2^24 apart.
     place = torch.linspace(0, len(rows) - 1, min(len(rows), most), dtype=torch.float64).round().long()
     x = rows.x.cpu()[place].to(device)
-    weight = torch.ones(len(x), dtype=torch.float64) if rows.weights is None else rows.weights.cpu()[place].double()
-    count = (weight if are_counts(weight) else torch.ones_like(weight)).float().to(device)
+    weight = count = torch.ones(len(x), dtype=torch.float64)
+    if rows.weights is not None:
+        weight = rows.weights.cpu()[place].double()
+        count = weight if are_counts(weight) else count
+    count = count.float().to(device)
     weight = (weight / weight.sum()).float().to(device)
     if states == 2:
         return Sample(x.float() - 0.5, x.float()[..., None], weight, count, place)
@@ -125,6 +134,63 @@ def _largest(sample: Sample, rounds: int = 30) -> float:
         norm = torch.sqrt(vector.pow(2).sum() + constant**2)
         size, vector, constant = float(norm), vector / norm, constant / norm
     return 1.1 * size
+
+
+def best_candidate(sample: Sample, mask: Tensor, held: Sample | None, seed: int) -> int:
+    """Return which candidate of :func:`path` says most about rows that it was not fitted on."""
+    if held is None:
+        generator = torch.Generator().manual_seed(seed)
+        scores = cross_fitted(sample, mask, FOLDS if float(sample.count.sum()) < FEW_ROWS else 1, generator)
+    else:
+        scores = [candidate.score(held) for candidate in path(sample, mask)]
+    return scores.index(min(scores))
+
+
+def fitted_parts(sample: Sample, mask: Tensor, candidate: int, parts: Sequence[Tensor | None]) -> list[Fit]:
+    """Fit one candidate to each of the parts of the rows, given as booleans (None: all rows)."""
+    found = []
+    for part in parts:
+        own = sample if part is None else sample.part(part[sample.place].to(sample.weight))
+        found.append(next(path(own, mask, only=candidate)))
+    return found
+
+
+def cross_fitted(sample: Sample, mask: Tensor, rounds: int, generator: torch.Generator) -> list[float]:
+    """Score every candidate on a part of the rows by what was fitted on the others, for some of the parts."""
+    scores = [0.0] * (2 * len(STRENGTHS))
+    for share in itertools.islice(_folds(sample.count, generator), rounds):
+        held = sample.part(share)
+        for number, candidate in enumerate(path(sample.part(1 - share), mask)):
+            scores[number] += candidate.score(held)
+    return scores
+
+
+def _folds(count: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
+    """Put every observation into one fold, and yield what each fold has of every row, (n,) of 0 … 1."""
+    if bool((count == 1).all()):
+        folds = min(FOLDS, len(count))
+        fold = torch.randperm(len(count), generator=generator).to(count.device) % folds
+        yield from ((fold == k).to(count) for k in range(folds))
+        return
+    for taken in into_folds(count.cpu(), FOLDS, generator=generator):
+        if bool(taken.any()) and bool((taken < count.cpu()).any()):
+            yield taken.to(count) / count
+
+
+def path(sample: Sample, mask: Tensor, only: int | None = None) -> Iterator[Fit]:
+    """Yield the fit of every penalty, and after each the one of the pairs it kept without penalty; or one of these alone."""
+    sites, shape = sample.shape[0], sample.shape
+    noise = 0.25 if sample.outcomes == 1 else 1 - 1 / sample.outcomes
+    unit = noise * math.sqrt(math.log(20 * sites**2) * float((sample.weight.pow(2) / sample.count).sum()))
+    most, current = most_bend(sample), marginals(sample)
+    for number, strength in enumerate(STRENGTHS):
+        current = descend(sample, current, mask, penalty=strength * unit, most=most)
+        if only is None or only == 2 * number:
+            yield current
+        if only is not None and only != 2 * number + 1:
+            continue
+        kept = current.weight.view(shape).pow(2).sum((1, 3), keepdim=True) > 0
+        yield descend(sample, current, mask * kept.expand(shape).reshape(mask.shape), penalty=0.0, most=most)
 
 
 def descend(sample: Sample, start: Fit, mask: Tensor, *, penalty: float, most: float) -> Fit:
@@ -219,17 +285,7 @@ def _lines(places: Tensor, outcomes: int) -> Tensor:
 
 def _times(features: Tensor, factor: Tensor, sample: Sample) -> Tensor:
     """Multiply features by other numbers, on a GPU in two parts where the features are ±½."""
-    return _in_two(features, factor) if features.is_cuda and sample.outcomes == 1 else features @ factor
-
-
-def _in_two(features: Tensor, factor: Tensor) -> Tensor:
-    """Multiply features that have one bit, ±½, by numbers that are cut into two parts of which nothing much is lost.
-
-    A GPU is several times faster where it may round factors to eleven bits.
-    """
-    high = (factor.contiguous().view(torch.int32) & SHORT).view(torch.float32)
-    with arithmetic("tf32"):
-        return features @ high + features @ (factor - high)
+    return product_in_two(features, factor) if features.is_cuda and sample.outcomes == 1 else features @ factor
 
 
 def _bregman(law: Tensor, change: Tensor) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,13 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks, conditionals, discovery, exact, likelihood
+from neurise import checks, conditionals, exact, likelihood
 from neurise.alphabet import Symbols
-from neurise.batching import batches
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.model import Model, Request
-from neurise.noise.base import SiteNoise
 from neurise.sampling.clamped import draw_clamped
 from neurise.sampling.corrector import Sweeps, checked_sweeps
 from neurise.sampling.reverse import sample
@@ -41,20 +40,9 @@ class ChainModel(Model):
     effective_samples_: float = field(init=False)
     """Of the last ``sample`` with ``clamp``: how many independent samples its weighted particles were worth."""
 
+    @abstractmethod
     def frame(self) -> Frame:
         """Make the chain for the fitted schema, and say which sites never vary."""
-        schema, chain = self.schema_, self.chain
-        kind = discovery.find("neurise.noise", chain.kind)
-        if not (isinstance(kind, type) and issubclass(kind, SiteNoise)):
-            raise ValueError(
-                f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
-            )
-        make: Callable[..., SiteNoise] = kind
-        noise = make(schema.space, self.keep_prob, cycles=self.cycles, steps=chain.steps, **self._noise_options())
-        return Frame(noise, schema.classes, schema.constant.to(self.device_))
-
-    def _noise_options(self) -> dict[str, Any]:
-        return {}
 
     @property
     def conditionals(self) -> Conditionals:
@@ -93,7 +81,7 @@ class ChainModel(Model):
             raise ValueError("the conditional of a network needs the label: give y")
         asked = asked.clean if step is None else asked
         parts = []
-        for rows in batches(len(x), asked.bytes_per_row):
+        for rows in asked.blocks(len(x)):
             t, u = (torch.tensor([number], device=self.device_) for number in (step or 0, place))
             label = None if labels is None else labels[rows].to(self.device_)
             log_conditional = asked.log_conditional(t, u, x[rows].to(self.device_), label)

@@ -27,7 +27,8 @@ class Chain:
     """The noise beyond ``keep_prob`` and ``cycles``.
 
     Args:
-        kind: the noise process, a file of ``neurise.noise`` that touches one site per step.
+        kind: the noise process, a file of ``neurise.noise`` that touches one site per step: "round_robin" redraws a site
+            uniformly, "masked_round_robin" masks it.
         steps: T, the number of steps, in the place of ``cycles``; it need not be a multiple of the number of sites.
         hide_noised: hide sites that hard noise has erased from the network. Equal in law, and it makes the likelihood
             exact; False is the paper's form.
@@ -49,6 +50,9 @@ class Corrector:
         sweeps: how often ``sample`` redraws all sites in the end, unless it is told otherwise; needs ``clean``.
         anytime: teach conditionals of any site at all times, not only those of the data, so that sweeps may also run
             between reverse steps.
+
+    Sweeps change what ``sample`` draws and :func:`neurise.exact.law` writes out. ``log_prob``, ``elbo`` and ``score`` are those
+    of the chain without them.
     """
 
     clean: float = 0.0

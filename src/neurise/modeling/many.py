@@ -134,10 +134,11 @@ def _learn_all(trials: list[Trial]) -> None:
     interrupted = False
     for _, group in groupby(jobs, key=lambda entry: entry[0]):
         together = [job for _, _, job in group]
-        for job in together:
-            job.begin(len(together))
-        if not interrupted:  # after Ctrl-C, what is left keeps the weights that it starts from
+        if not interrupted:
             _train(together, verbose=trials[0].run.verbose)
+        else:  # after Ctrl-C, what is left keeps the weights that it starts from
+            for job in together:
+                job.begin(len(together))
         interrupted = interrupted or any(job.stopped == "interrupted" for job in together)
     for trial in trials:
         if trial.jobs and isinstance(trial.model, TrainedModel):
@@ -167,7 +168,9 @@ def _train_as_one(jobs: list[Job], *, verbose: bool | None) -> None:
     settings, device, states = jobs[0].settings, jobs[0].device, jobs[0].states
     began = time.monotonic()
     for job in jobs:
-        job.prepare_weights()
+        job.begin(len(jobs))
+        if job.prepare is not None:
+            job.prepare(job)
     if settings.max_seconds is not None:
         left = settings.max_seconds - (time.monotonic() - began)
         settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))

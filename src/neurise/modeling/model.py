@@ -146,18 +146,17 @@ class Model(Estimator, ABC):
         run. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C or SIGTERM,
         which leave a usable model.
         """
+        place, before = devices.resolve(device), dict(vars(self))
         schema, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
-        steps, seconds = checks.limits(max_steps, max_seconds)
-        if resume and checkpoint is None:
-            raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
-        place, start = devices.resolve(device), checks.seed(seed)
-        folder = None if checkpoint is None else Path(checkpoint)
-        run = Run(start, folder, checks.flag("resume", resume), steps, seconds, verbose, callback)
-        before = dict(vars(self))
         self.begin_fit(schema, place)
         try:
             self.check()
-            self._learn(rows, held, run)
+            steps, seconds = checks.limits(max_steps, max_seconds)
+            start, again = checks.seed(seed), checks.flag("resume", resume)
+            if again and checkpoint is None:
+                raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
+            folder = None if checkpoint is None else Path(checkpoint)
+            self._learn(rows, held, Run(start, folder, again, steps, seconds, verbose, callback))
         except Exception as error:
             # Training that diverges or cannot write a checkpoint leaves a usable model. Whatever else fails, a setting or
             # a file that is refused say, leaves the model as it was.
@@ -223,7 +222,11 @@ class Model(Estimator, ABC):
         return schema.decode(tokens)
 
     def log_prob(self, X: Symbols, y: Any = None) -> np.ndarray:
-        """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them."""
+        """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them.
+
+        It is that of the chain itself: sweeps that ``sample`` makes after or between its steps are left out, and so is a
+        ``start`` other than the chain's own.
+        """
         x = self._fitted().encode(X)
         terms = [np.log(weight) + self._log_prob(x, label).numpy() for label, weight in self._label_rows(y, len(x))]
         total: np.ndarray = np.logaddexp.reduce(terms, axis=0)
@@ -232,13 +235,13 @@ class Model(Estimator, ABC):
     def elbo(self, X: Symbols, y: Any = None, *, seed: int | None = None, draws: int = 4) -> Elbo:
         """Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate over ``draws``.
 
-        Without y, a model with labels bounds the sum over them.
+        Without y, a model with labels bounds the sum over them. Like ``log_prob`` it is about the chain without sweeps.
         """
         x, generator = self._fitted().encode(X), devices.generator(seed, self.device_)
         return bound(lambda label: self._elbo(x, label, generator).numpy(), self._label_rows(y, len(x)), draws)
 
     def score(self, X: Symbols, y: Any = None) -> float:
-        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score."""
+        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score. Without sweeps."""
         try:
             return float(self.log_prob(X, y).mean())
         except NotImplementedError:
@@ -304,6 +307,7 @@ class Model(Estimator, ABC):
         """Make a fitted model from what :func:`neurise.persistence.load_folder` read."""
         model = cls().set_params(**config["params"])
         model.begin_fit(Schema.from_dict(config["schema"]), device)
+        model.check()
         model.history_, model.stopped_ = config["history"], config["stopped"]
         model._restore(tensors, config["learnt"])
         return model

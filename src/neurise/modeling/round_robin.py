@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 
 from neurise import checks, discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
+from neurise.energies.pairwise_regression import fit_terms
+from neurise.losses import Loss
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture
 from neurise.modeling.model import Run
@@ -23,6 +26,7 @@ from neurise.modeling.trained import Job, TrainedModel
 from neurise.networks.base import SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
+from neurise.noise.base import SiteNoise
 from neurise.rows import MOST_FOLDS, Rows, with_folds
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
@@ -44,18 +48,27 @@ class RoundRobinModel(ChainModel, TrainedModel):
     training: Training = Training()
     architecture: Architecture = Architecture()
 
-    @abstractmethod
-    def _objective(self, network: Stack, frame: Frame) -> RoundRobinObjective:
-        """Make the objective of a method for networks that learn side by side."""
+    chosen_: Sizes = field(init=False)
+    """What suits the data, where the user left it open. ``check`` finds it."""
+    loss_: Loss = field(init=False)
+    """What the networks minimise. ``check`` of a method sets it."""
+    noise_options_: dict[str, Any] = field(init=False, default_factory=dict)
+    """Further arguments of the noise."""
+    neighbours_: Tensor | None = field(init=False, default=None)
+    """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
+    calibrates_: bool = field(init=False, default=False)
+    """Whether the conditionals are corrected in the end, by ``_calibrated``."""
 
     # --- choices ---------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
-        super().check()
         best, make = self.chosen(), discovery.find("neurise.networks", self.network)
+        self.chosen_ = best
+        super().check()
         for name in ("width", "depth", "members", "steps"):
             checks.positive_whole(name, getattr(best, name))
+        checks.flag("pairwise", best.pairwise)
         checks.flag("hide_noised", self.chain.hide_noised)
         checks.flag("anytime", self.corrector.anytime)
         checks.unseen(self.chain.unseen, self.schema_.space.states)
@@ -81,24 +94,15 @@ class RoundRobinModel(ChainModel, TrainedModel):
         wanted = self.architecture.pairwise
         if wanted is None:
             wanted = best.pairwise and best.members > 1 and self._is_hard and self.network == "site_mlp"
-        return best._replace(pairwise=checks.flag("pairwise", wanted))
+        return best._replace(pairwise=wanted)
 
     @property
     def _is_hard(self) -> bool:
         """Whether one visit erases a site and erased sites are hidden, so that pairwise terms can be fitted beforehand."""
         return self.keep_prob == 0 and self.chain.hide_noised is True
 
-    def chosen_steps(self) -> int:
-        """Return the user's number of steps, or one that suits the data."""
-        return checks.positive_whole("steps", self.chosen().steps)
-
-    def chosen_training(self) -> Training:
-        """Fill in what was left open."""
-        best = self.chosen()
-        return replace(self.training, batch_size=best.batch_size, learning_rate=best.learning_rate)
-
     def _facts(self) -> dict[str, Any]:
-        best, noise = self.chosen(), self.conditionals.noise
+        best, noise = self.chosen_, self.conditionals.noise
         kinds = [f"{share:.2f} {kind}" for kind, share in self.shares_.items()]
         terms = " + pairwise terms" if best.pairwise else ""
         return {
@@ -122,97 +126,124 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     # --- training --------------------------------------------------------------------------------------------------
 
+    def frame(self) -> Frame:
+        """Make the chain for the fitted schema, and say which sites never vary."""
+        schema, chain = self.schema_, self.chain
+        kind = discovery.find("neurise.noise", chain.kind)
+        if not (isinstance(kind, type) and issubclass(kind, SiteNoise)):
+            raise ValueError(
+                f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
+            )
+        make: Callable[..., SiteNoise] = kind
+        noise = make(schema.space, self.keep_prob, cycles=self.cycles, steps=chain.steps, **self.noise_options_)
+        classes = 0 if schema.labels is None else len(schema.labels.classes)
+        return Frame(noise, classes, schema.constant.to(self.device_))
+
     def _build(self) -> RoundRobinObjective:
         best = self.chosen()
-        return self._objective(self._networks(best, self.frame(), best.members, best.pairwise), self.frame())
+        return self._objectives([(best.members, best.pairwise)])[0]
 
-    def _networks(self, best: Sizes, frame: Frame, count: int, pairwise: bool) -> Stack:
-        """Make networks that learn side by side."""
+    def _objectives(self, kinds: Sequence[tuple[int, bool]]) -> list[RoundRobinObjective]:
+        """Make networks that learn side by side, so many with pairwise terms or without, and what they learn from."""
+        best, frame, corrector = self.chosen_, self.frame(), self.corrector
         space, num_steps = frame.noise.space, frame.noise.num_steps
         make = discovery.find("neurise.networks", self.network)
-        options = {name: getattr(self.architecture, name) for name in make.options if hasattr(self.architecture, name)}
-        options |= {"width": best.width, "depth": best.depth, "classes": frame.classes}
-        made: list[SiteNetwork] = []
-        for _ in range(count):
-            network = make(space, num_steps, **options)
-            if pairwise:
-                terms = PairwiseTerms(space, num_steps, classes=frame.classes, clean=self.corrector.clean > 0)
-                network = Sum([terms, network])
-            made.append(network)
-        return Stack(made)
+        options = {"width": best.width, "depth": best.depth, "classes": frame.classes}
+        for name in make.options:
+            if hasattr(self.architecture, name):
+                options[name] = getattr(self.architecture, name)
+        extras: dict[str, Any] = {
+            "hide_noised": self.chain.hide_noised,
+            "clean": corrector.clean,
+            "anytime": corrector.anytime,
+        }
+        found = []
+        for count, pairwise in kinds:
+            made: list[SiteNetwork] = []
+            for _ in range(count):
+                network = make(space, num_steps, **options)
+                if pairwise:
+                    terms = PairwiseTerms(space, num_steps, classes=frame.classes, clean=corrector.clean > 0)
+                    network = Sum([terms, network])
+                made.append(network)
+            found.append(RoundRobinObjective(Stack(made), frame, self.loss_, **extras))
+        return found
 
     def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Train members with pairwise terms and members without, each kind by itself, or all of one kind.
 
         A committee learns from all rows: each member from all but a fold of its own, by which it is validated.
         """
-        best, frame = self.chosen(), self.frame()
+        best, fraction = self.chosen_, self.training.validation_fraction
         half = best.members // 2 if best.pairwise and best.members % 2 == 0 and self._is_hard else 0
         kinds = [(half, True), (half, False)] if half else [(best.members, best.pairwise)]
-        members, fraction = kinds[0][0], self.training.validation_fraction
-        folds = max(members, round(min(MOST_FOLDS, 1 / fraction))) if fraction and 1 < members <= MOST_FOLDS else 0
-        own, aside = None, None
-        if held is None and folds:
+        with torch.device("meta"):  # how large a network is should be known before memory is taken
+            objectives = self._objectives(kinds)
+        members, folds, own, aside = kinds[0][0], 0, None, held
+        if held is None and fraction and 1 < members <= MOST_FOLDS:
+            folds = max(members, round(min(MOST_FOLDS, 1 / fraction)))
             own = with_folds(rows, folds, seed=run.seed)
-            fold: Any = own.fold
-            aside = own.take(torch.nonzero(fold < members).flatten())
-            if not bool(torch.bincount(fold, minlength=folds).all()):
-                own = None  # too few rows for so many folds
+            aside = own.of_folds_below(members)
+            if not own.has_all_folds(folds):  # too few rows for so many folds
+                own, aside, folds = None, None, 0
         if own is None:
-            own, aside = self.divide(rows, held, run.seed)
-        found = []
-        for count, pairwise in kinds:
-            with torch.device("meta"):
-                objective = self._objective(self._networks(best, frame, count, pairwise), frame)
-            if own.fold is not None:
-                objective = replace(objective, folds=folds)
-            fitted_before = pairwise and self._is_hard
-            found.append(self.job(objective, own, aside, run, prepare=self._prepare(held) if fitted_before else None))
+            own, aside = self.divide(rows, aside, run.seed)
+        # A chain of few steps may touch no site that varies.
+        touched = (
+            self.schema_.constant
+            if self.corrector.clean
+            else self.schema_.constant[: objectives[0].frame.noise.num_steps]
+        )
+        known, found = bool((touched >= 0).all()), []
+        for (_, pairwise), objective in zip(kinds, objectives, strict=True):
+            prepare = partial(fit_terms, held=held, graph=self.neighbours_) if pairwise and self._is_hard else None
+            job = self.job(replace(objective, folds=folds), own, aside, run, prepare=prepare, is_known=known)
+            found.append(job)
         return found
 
-    def _prepare(self, held: Rows | None) -> Any:
-        """Return what fits pairwise terms before the training, for a model that does so."""
-        return None
-
-    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> None:
-        """Put the members of all jobs together, with the shares that rows held back ask for."""
-        objectives: list[Any] = [job.objective for job in jobs]
-        groups = [objective.members() for objective in objectives]
-        shares = [1.0]
-        if len(jobs) > 1:
-            shares = self._shares(objectives, jobs[0].held, run.seed)
-        members = [member for group in groups for member in group]
-        weights = [share / len(group) for share, group in zip(shares, groups, strict=True) for _ in group]
-        self._settle(members[0] if len(members) == 1 else Committee(members, weights), rows, run)
-
     @torch.no_grad()
-    def _shares(self, objectives: Sequence[Any], held: Rows | None, seed: int) -> list[float]:
-        """Let the rows held back say what each kind is worth; equal shares where there are none, or nothing to say."""
-        if held is None or bool((self.schema_.constant >= 0).all()):
-            return [1 / len(objectives)] * len(objectives)
-        generator = torch.Generator(self.device_).manual_seed(seed)
-        drawn = noised(objectives[0], held.to(self.device_), generator)
-        answers, sizes = [], []
-        for objective in objectives:
-            pieces = slices(objective, drawn, self.device_)
-            answers.append(torch.cat([objective.answers(objective.network, piece).double() for piece in pieces]))
-            sizes.append(sum(parameter.numel() for parameter in objective.network.parameters()))
-        return find_shares([answer.log_softmax(-1) for answer in answers], drawn.x_u, sizes)
-
-    def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
-        """Finish the conditionals that were learnt: sites that never vary are known."""
+    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> None:
+        """Put the members of all jobs together; rows held back say what each kind is worth."""
+        groups, held = list[list[Conditionals]](), jobs[0].held
+        for job in jobs:
+            objective: Any = job.objective
+            groups.append(objective.members())
+        shares = [1 / len(jobs)] * len(jobs)
+        if len(jobs) > 1 and held is not None and not all(job.is_known for job in jobs):
+            held = held if held.x.device == self.device_ else held.to(self.device_)
+            drawn = noised(jobs[0].objective, held, torch.Generator(self.device_).manual_seed(run.seed))
+            answers, sizes = list[Tensor](), list[int]()
+            for job in jobs:
+                objective, pieces = job.objective, list[Tensor]()
+                for piece in slices(objective, drawn, self.device_):
+                    pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
+                answers.append(torch.cat(pieces))
+                sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
+            shares = find_shares(answers, drawn.x_u, sizes)
+        members, weights = list[Conditionals](), list[float]()
+        for group, share in zip(groups, shares, strict=True):
+            members += group
+            weights += [share / len(group)] * len(group)
+        learnt = members[0] if len(members) == 1 else Committee(members, weights)
+        if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
+            learnt = self._calibrated(learnt, rows, run)
         if bool((self.schema_.constant >= 0).any()):
             learnt = KnownSites(learnt, self.schema_.constant.to(self.device_), unseen=self.chain.unseen)
         self.conditionals_ = learnt.lay_out()
+
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run) -> Conditionals:
+        """Correct the conditionals that were learnt, for a model that does so."""
+        raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
 
     def show(self, job: Job, state: TrainingState) -> None:
         """Put the averaged weights of a job under way into the model."""
         objective: Any = job.objective
         stack = Stack(objective.network.networks())
         stack.load_state_dict({name: tensor.detach().clone() for name, tensor in state.average.items()})
-        members = replace(objective, network=stack.requires_grad_(False)).members()
-        whole = members[0] if len(members) == 1 else Committee(members, [1 / len(members)] * len(members))
-        RoundRobinModel._settle(self, whole, job.rows, Run(job.seed, None, False, None, None, None))
+        own = replace(job, objective=replace(objective, network=stack.requires_grad_(False)))
+        before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
+        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None))
+        self.stopped_ = before
 
 
 def _members(described: Mapping[str, Any], weight: float = 1.0) -> Iterator[tuple[float, Mapping[str, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from torch import Generator, Tensor
 from neurise import losses
 from neurise.conditionals.base import Frame
 from neurise.conditionals.network_conditionals import NetworkConditionals
-from neurise.networks.base import SiteNetwork
+from neurise.losses import Loss
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Batch
 from neurise.training.objective import Prediction
@@ -32,16 +31,17 @@ class Example(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RoundRobinObjective(ABC):
+class RoundRobinObjective:
     r"""Learn :math:`\mu_t(x_u \mid x_{-u})` on :math:`X_t` at site u = t mod q, for t uniform over the steps worth learning.
 
     Several networks learn side by side from the same examples, each by itself. Steps at constant sites are left out:
-    their conditionals are known. A method writes ``loss_of``.
+    their conditionals are known.
     """
 
     network: Stack  # of site networks
     frame: Frame
-    hide_noised: bool
+    loss: Loss
+    hide_noised: bool = field(kw_only=True)
     clean: float = field(default=0.0, kw_only=True)
     """Share of the examples that ask for any site, not only for the one that its step noises."""
     anytime: bool = field(default=False, kw_only=True)
@@ -51,8 +51,10 @@ class RoundRobinObjective(ABC):
 
     def members(self) -> list[NetworkConditionals]:
         """Return the conditionals of each network."""
-        networks: list[SiteNetwork] = self.network.networks()
-        return [NetworkConditionals(network, self.frame, hide_noised=self.hide_noised) for network in networks]
+        found = []
+        for network in self.network.networks():
+            found.append(NetworkConditionals(network, self.frame, hide_noised=self.hide_noised))
+        return found
 
     @property
     def bytes_per_example(self) -> int:
@@ -64,17 +66,16 @@ class RoundRobinObjective(ABC):
     def _steps(self) -> Tensor:
         """Steps at sites that vary. Found once: to count them is to wait for the device."""
         steps = torch.arange(self.frame.noise.num_steps, device=self.frame.constant.device)
-        return steps[self.frame.constant[self.frame.noise.site(steps)] < 0]
+        found = steps[self.frame.constant[self.frame.noise.site(steps)] < 0]
+        if not len(found):
+            raise ValueError(
+                f"the {len(steps)} steps of the chain touch sites that never vary, and no others: more steps are needed"
+            )
+        return found
 
     @cached_property
     def _sites(self) -> Tensor:
         return torch.nonzero(self.frame.constant < 0).flatten()
-
-    @cached_property
-    def _seer(self) -> NetworkConditionals:
-        """What says which sites are hidden; its network is not asked."""
-        pattern: Any = self.network.pattern
-        return NetworkConditionals(pattern, self.frame, hide_noised=self.hide_noised)
 
     def draw(self, batch: Batch, *, generator: Generator) -> Example:
         """Noise each row to a time of its own. Times are stratified: a batch covers all steps evenly."""
@@ -86,8 +87,11 @@ class RoundRobinObjective(ABC):
         if self.clean:
             t, u = self._some_anywhere(t, u, generator=generator)
         x_t = noise.corrupt(x, t, generator=generator)
+        hidden = (self.frame.constant >= 0).expand(n, -1)
+        if self.hide_noised:
+            hidden = hidden | noise.erased(t)
         fold = None if batch.fold is None else batch.fold.long()
-        return Example(t, u, x_t, self._seer.hidden(t), batch.y, noise.target(x, x_t, u), fold)
+        return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold)
 
     def _some_anywhere(self, t: Tensor, u: Tensor, *, generator: Generator) -> tuple[Tensor, Tensor]:
         """Give a random share of the examples a site of their own that varies, and the time 0 unless they keep theirs."""
@@ -105,15 +109,11 @@ class RoundRobinObjective(ABC):
         """Return the mean training loss of the networks on each example, without the one that must not learn from it."""
         t, u, x, hidden, y, x_u, fold = drawn
         logits = network(t, u, x, hidden, y)  # (n, members, states)
-        each = self.loss_of(logits, x_u[:, None].expand(logits.shape[:-1]))  # (n, members)
+        each = self.loss(logits, x_u[:, None].expand(logits.shape[:-1]))  # (n, members)
         if fold is not None:
             others = fold[:, None] != torch.arange(each.shape[-1], device=fold.device)
             each = each * others * (self.folds / (self.folds - 1))
         return each.mean(-1)
-
-    @abstractmethod
-    def loss_of(self, logits: Tensor, x_u: Tensor) -> Tensor:
-        """Return the loss of logits (..., states) where the token x_u (...) was observed."""
 
     def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the cross-entropy of what the networks say together: a proper score, so that losses can be compared by it."""

@@ -8,14 +8,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from neurise import checks, devices
 from neurise.modeling.estimator import plain
-from neurise.modeling.model import Model, Run
+from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
 from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
@@ -44,12 +44,13 @@ class Job:
     prepare: Callable[[Job], None] | None = None  # what is done to the drawn weights before the loop
     history: list[dict[str, float]] = field(default_factory=list)
     stopped: str = "interrupted"  # unless training comes to an end of its own
+    is_known: bool = False  # whether there is nothing to learn
 
     def begin(self, together: int = 1) -> None:
         """Check that so many jobs like this one fit into memory together, and draw the weights."""
         network = self.objective.network
         # On a device of their own, rows that do not fit are streamed.
-        kept = self.rows.num_bytes if self.device.type == "cpu" else 0
+        kept = self.rows.x.numel() if self.device.type == "cpu" else 0
         needed = devices.training_bytes(network, kept, self.settings.batch_size, self.objective.bytes_per_example)
         fewer = "" if together == 1 else ", or train fewer models together"
         devices.require_memory(together * needed, self.device, f"use a smaller batch_size or width{fewer}")
@@ -62,12 +63,17 @@ class Job:
     ) -> None:
         """Train. The network ends with the best weights, whatever ends the run."""
         began = time.monotonic()
-        self.prepare_weights()
+        self.begin()
+        if self.prepare is not None:
+            self.prepare(self)
         settings = self.settings
         if settings.max_seconds is not None:  # a moment is always left, in which a step is made
             left = settings.max_seconds - distributed.agreed(time.monotonic() - began)
             settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
-        rows, held = self._place(settings)
+        rows: Source = self.rows
+        held: Source | None = self.held
+        if self.device.type != "cpu":
+            rows, held = self._place(settings)
         fingerprint = {} if checkpoint is None else self._fingerprint(rows)
         try:
             self.stopped = train(
@@ -87,11 +93,6 @@ class Job:
             self.stopped = "diverged"
             raise
 
-    def prepare_weights(self) -> None:
-        """Do to the drawn weights what is to be done before the loop."""
-        if self.prepare is not None:
-            self.prepare(self)
-
     def _fingerprint(self, rows: Source) -> dict[str, Any]:
         """Return what a checkpoint must share with this run to be gone on from."""
         found = {
@@ -106,9 +107,7 @@ class Job:
         return {**found, "rows": "streamed"} if placing.is_streamed(rows) else found
 
     def _place(self, settings: Settings) -> tuple[Source, Source | None]:
-        """Put the rows where the network can learn from them."""
-        if self.device.type == "cpu":
-            return self.rows, self.held
+        """Put the rows where a network on a device of its own can learn from them."""
         others = devices.training_bytes(
             self.objective.network, 0, settings.batch_size, self.objective.bytes_per_example
         )
@@ -122,6 +121,14 @@ class Job:
         rows = placing.place(self.rows, room=room, **options)
         left = None if room is None else room - rows.num_bytes
         return rows, None if self.held is None else placing.place(self.held, room=left, **options)
+
+
+class Chosen(NamedTuple):
+    """How long and how fast to train."""
+
+    steps: Any
+    batch_size: Any
+    learning_rate: Any
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -182,6 +189,7 @@ class TrainedModel(Model):
         """Make a job for this model."""
         settings = self.settings(run.max_steps, run.max_seconds)
         own = {"params": {"": type(self).__name__, **self.fitted_params_}, "limit": run.max_seconds, **more}
+        own.setdefault("is_known", bool((self.schema_.constant >= 0).all()))
         return Job(objective, rows, held, settings, run.seed, self.device_, self.schema_.space.states, **own)
 
     def built(self) -> Objective:
@@ -197,12 +205,12 @@ class TrainedModel(Model):
 
     def settings(self, max_steps: int | None, max_seconds: float | None) -> Settings:
         """Return the settings of the loop: the constructor's, and what ``fit`` was told."""
-        training = self.chosen_training()
+        training, best = self.training, getattr(self, "chosen_", None) or self.chosen()
         if max_steps is None and max_seconds is None:
-            max_steps = self.chosen_steps()
+            max_steps = checks.positive_whole("steps", best.steps)
         return Settings(
-            checks.positive_whole("batch_size", training.batch_size),
-            checks.positive("learning_rate", training.learning_rate),
+            checks.positive_whole("batch_size", best.batch_size),
+            checks.positive("learning_rate", best.learning_rate),
             training.weight_decay,
             training.warmup,
             training.clip_norm,
@@ -213,19 +221,15 @@ class TrainedModel(Model):
             max_seconds,
         )
 
-    def chosen_steps(self) -> int:
-        """Return how long to train where ``fit`` says nothing."""
-        return checks.positive_whole("steps", self.steps)
-
-    def chosen_training(self) -> Training:
-        """Return the group with a value for everything that was left open."""
-        return self.training
+    def chosen(self) -> Any:
+        """Return how long and how fast to train; a model may choose by the data where that was left open."""
+        return Chosen(self.steps, self.training.batch_size, self.training.learning_rate)
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         jobs = self.jobs(rows, held, run)
-        for job in jobs:
-            job.begin()
-        if bool((self.schema_.constant >= 0).all()):
+        if all(job.is_known for job in jobs):
+            for job in jobs:
+                job.begin()
             self.adopt(jobs, rows, run)
             return
         began, trained, lost = time.monotonic(), list[Job](), None
@@ -239,7 +243,7 @@ class TrainedModel(Model):
                     checkpoint=None if run.checkpoint is None else part_folder(run.checkpoint, number),
                     resume=run.resume,
                     verbose=run.verbose,
-                    watchers=self._watchers(run, job),
+                    watchers=() if run.callback is None else self._watchers(run.callback, job),
                 )
             except (TrainingDiverged, OSError, KeyboardInterrupt) as error:
                 if isinstance(error, FileExistsError):
@@ -258,11 +262,7 @@ class TrainedModel(Model):
         self.history_[:] = _merged([job.history for job in trained])
         self.adopt(trained, rows, run)
 
-    def _watchers(self, run: Run, job: Job) -> list[Watcher]:
-        callback = run.callback
-        if callback is None:
-            return []
-
+    def _watchers(self, callback: Callback, job: Job) -> list[Watcher]:
         def watch(state: TrainingState, record: Mapping[str, Any]) -> Any:
             self.history_[:] = job.history
             self.show(job, state)

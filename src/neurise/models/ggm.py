@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 from torch.nn import functional
 
 from neurise import checks
-from neurise.conditionals.base import Frame
 from neurise.modeling.groups import Chain
 from neurise.modeling.round_robin import RoundRobinModel
-from neurise.modeling.round_robin_objective import RoundRobinObjective
-from neurise.networks.parts.stack import Stack
 
 REVERSALS = ("bayes", "heat_bath")
 
 
 @dataclass(frozen=True)
-class ClassifierObjective(RoundRobinObjective):
+class KeptOrRedrawn:
     r"""Learn whether step t redrew the token a that is seen at site u after it, one output per token, by binary cross-entropy.
 
     With :math:`\Pi(\phi) = \varepsilon` the probability to keep and :math:`\Pi(a) = (1-\varepsilon)/p` that of each fresh token,
@@ -33,14 +29,16 @@ class ClassifierObjective(RoundRobinObjective):
     :math:`\ell_a = \log\frac{1-\varepsilon}{\varepsilon} - f_a`, and the conditional is softmax f.
     """
 
-    def loss_of(self, logits: Tensor, x_u: Tensor) -> Tensor:
+    keep_prob: float
+
+    def __call__(self, logits: Tensor, x_u: Tensor) -> Tensor:
         r"""Return the binary cross-entropy, averaged over all that the step may do to :math:`x_u = X_{t,u}`:
 
         .. math:: \varepsilon\,\log(1 + e^{\ell_{x_u}}) + \sum_a \frac{1-\varepsilon}{p} \log(1 + e^{-\ell_a})
 
         The same in the mean as to draw what it does, without the noise of that draw.
         """
-        keep = self.frame.noise.keep_prob
+        keep = self.keep_prob
         logit = math.log((1 - keep) / keep) - logits
         kept = functional.softplus(logit.gather(-1, x_u.long()[..., None]).squeeze(-1))
         return keep * kept + (1 - keep) * functional.softplus(-logit).mean(-1)
@@ -68,18 +66,18 @@ class GGM(RoundRobinModel):
 
     chain: Chain = Chain(hide_noised=False)
 
-    def _noise_options(self) -> dict[str, Any]:
-        return {"heat_bath": checks.one_of("reverse", self.reverse, REVERSALS) == "heat_bath"}
-
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
         super().check()
+        if self.chain.kind != "round_robin":
+            raise ValueError(
+                f"chain__kind must be 'round_robin' for GGM, got {self.chain.kind!r}: its classifiers tell tokens that were "
+                "kept from tokens that were redrawn; NeurISE takes other noise"
+            )
+        self.noise_options_ = {"heat_bath": checks.one_of("reverse", self.reverse, REVERSALS) == "heat_bath"}
         if self.keep_prob == 0:
             raise ValueError(
                 "keep_prob must be above 0 for GGM: at 0 every token is redrawn, so that no classifier can tell kept from "
                 "redrawn, and the conditional would be a division by zero; NeurISE takes keep_prob=0"
             )
-
-    def _objective(self, network: Stack, frame: Frame) -> ClassifierObjective:
-        clean, anytime = self.corrector.clean, self.corrector.anytime
-        return ClassifierObjective(network, frame, hide_noised=False, clean=clean, anytime=anytime)
+        self.loss_ = KeptOrRedrawn(float(self.keep_prob))

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
 
 from neurise import checks, losses
-from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.base import Conditionals
 from neurise.conditionals.moment_matched import match
-from neurise.energies.pairwise_regression import adjacency, fit_terms
+from neurise.energies.pairwise_regression import adjacency
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
-from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.search_space import NOISE, SHARED, SearchSpace
-from neurise.modeling.sizes import Sizes
-from neurise.modeling.trained import Job
-from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows
-
-
-@dataclass(frozen=True)
-class ConditionalObjective(RoundRobinObjective):
-    """Learn the conditional itself, by a loss that is minimal there."""
-
-    loss: losses.Loss
-
-    def loss_of(self, logits: Tensor, x_u: Tensor) -> Tensor:
-        """Return the chosen loss."""
-        return self.loss(logits, x_u)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -88,17 +71,20 @@ class NeurISE(RoundRobinModel):
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used, or that needs pairwise terms where there are none."""
+        self.loss_, self.neighbours_ = losses.resolve(self.loss), None
         super().check()
-        losses.resolve(self.loss)
         asked = ["calibrate"] * checks.flag("calibrate", self.calibrate) + ["graph"] * (self.graph is not None)
+        self.calibrates_ = bool(self.calibrate)
+        if asked and self.architecture.pairwise is None:
+            self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
-            adjacency(self.graph, self.schema_.order)
+            self.neighbours_ = adjacency(self.graph, self.schema_.order)
             if not self.corrector.clean:
                 raise ValueError(
                     "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
                     "corrector__clean above 0, 0.25 say"
                 )
-        if asked and not (self._is_hard and self.chosen().pairwise and self.network == "site_mlp"):
+        if asked and not (self._is_hard and self.chosen_.pairwise and self.network == "site_mlp"):
             raise ValueError(
                 f"{' and '.join(asked)} needs the pairwise terms of an autoregressive model: keep_prob=0, "
                 f"chain__hide_noised=True, network='site_mlp' and architecture__pairwise=True, got keep_prob="
@@ -106,30 +92,6 @@ class NeurISE(RoundRobinModel):
                 f"architecture__pairwise={self.architecture.pairwise}"
             )
 
-    def chosen(self) -> Sizes:
-        """Return what suits the data; what is calibrated, or looks at a graph, has pairwise terms unless that is ruled out."""
-        found = super().chosen()
-        if self.architecture.pairwise is None and (self.calibrate is True or self.graph is not None):
-            return found._replace(pairwise=True)
-        return found
-
-    def _objective(self, network: Stack, frame: Frame) -> ConditionalObjective:
-        loss, corrector = losses.resolve(self.loss), self.corrector
-        hide, clean, anytime = self.chain.hide_noised, corrector.clean, corrector.anytime
-        return ConditionalObjective(network, frame, hide, loss, clean=clean, anytime=anytime)
-
-    def _prepare(self, held: Rows | None) -> Callable[[Job], None]:
-        """Fit the pairwise terms of autoregressive conditionals, which the network then starts from and leaves as they are."""
-
-        def fit(job: Job) -> None:
-            graph = None if self.graph is None else adjacency(self.graph, self.schema_.order)
-            objective: Any = job.objective
-            fit_terms(objective.network, objective.frame, job.rows, held, seed=job.seed, graph=graph)
-
-        return fit
-
-    def _settle(self, learnt: Conditionals, rows: Rows, run: Run) -> None:
-        if self.calibrate and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            generator = torch.Generator(self.device_).manual_seed(run.seed)
-            learnt = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator)
-        super()._settle(learnt, rows, run)
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run) -> Conditionals:
+        generator = torch.Generator(self.device_).manual_seed(run.seed)
+        return match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator)

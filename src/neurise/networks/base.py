@@ -40,7 +40,8 @@ class SiteNetwork(Network):
 
         class MyNetwork(SiteNetwork):
             def __init__(self, space, num_steps, *, width, depth, classes=0):
-                super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+                super().__init__()
+                self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
                 self.first = nn.Linear(space.sites * space.states + space.sites, width)
                 ...
 
@@ -65,18 +66,13 @@ class SiteNetwork(Network):
     any_site: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:
-        super().__init__()
-        self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
+    num_steps: int
+    width: int
+    depth: int
 
     @abstractmethod
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits f(t, u, x), (..., states)."""
-
-    @property
-    def bytes_per_row(self) -> int:
-        """Estimate the memory of one row in one evaluation: a one-hot, as booleans and as floats, and hidden layers."""
-        return 6 * self.space.sites * self.space.states + 16 * self.width
 
     def plan(self, view: View) -> Plan | None:
         """Return what a walk needs to update the first layer site by site; None where the network has no such form."""

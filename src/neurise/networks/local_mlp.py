@@ -25,7 +25,8 @@ class LocalMLP(SiteNetwork):
     def __init__(
         self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0, residual: bool = False
     ) -> None:
-        super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+        super().__init__()
+        self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
         self.residual = checks.flag("residual", residual)
         inputs = [space.sites * space.states + classes] + [width] * (depth - 1)
         self.weights = nn.ParameterList([nn.Parameter(torch.empty(num_steps, size, width)) for size in inputs])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from neurise.networks.base import SiteNetwork
 from neurise.networks.parts.layers import one_hot, own, visible_one_hot
-from neurise.networks.parts.plan import Plan, View, pairwise_plan
+from neurise.networks.parts.plan import Plan, View, added, pairwise_plan
 from neurise.space import Space
 
 
@@ -31,7 +31,8 @@ class PairwiseTerms(SiteNetwork):
     def __init__(
         self, space: Space, num_steps: int, *, width: int = 0, depth: int = 0, classes: int = 0, clean: bool = False
     ) -> None:
-        super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+        super().__init__()
+        self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
         self.clean, sites, states = clean, space.sites, space.states
         shapes = {"pair": (sites, states, sites * states), "bias": (sites, states)}
         if clean:
@@ -46,13 +47,13 @@ class PairwiseTerms(SiteNetwork):
 
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Sum the terms of the sites u over the visible tokens, (..., states)."""
-        visible = visible_one_hot(x, u, hidden, self.space.states, self.pair.dtype)
-        logits = self._sum(self.pair, self.bias, u, visible)
+        logits = self._sum(self.pair, self.bias, u, x, hidden)
         if not self.clean:
             return logits
-        return torch.where((t == 0)[..., None], self._sum(self.clean_pair, self.clean_bias, u, visible), logits)
+        return torch.where((t == 0)[..., None], self._sum(self.clean_pair, self.clean_bias, u, x, hidden), logits)
 
-    def _sum(self, pair: Tensor, bias: Tensor, u: Tensor, visible: Tensor) -> Tensor:
+    def _sum(self, pair: Tensor, bias: Tensor, u: Tensor, x: Tensor, hidden: Tensor) -> Tensor:
+        visible = visible_one_hot(x, u, hidden, self.space.states, pair.dtype)
         if u.numel() == 1:
             return visible @ pair[u.reshape(())].T + bias[u.reshape(())]
         # The terms of all sites, of which one is picked: to gather a matrix per example would take far more memory.
@@ -70,9 +71,10 @@ class Sum(SiteNetwork):
     """Several networks whose logits are added: a first term that is known, and a network for the rest."""
 
     def __init__(self, parts: Sequence[SiteNetwork]) -> None:
+        super().__init__()
         first = parts[0]
-        size = {"width": sum(part.width for part in parts), "depth": max(part.depth for part in parts)}
-        super().__init__(first.space, first.num_steps, **size, classes=first.classes)
+        self.space, self.num_steps, self.classes = first.space, first.num_steps, first.classes
+        self.width, self.depth = sum(part.width for part in parts), max(part.depth for part in parts)
         self.parts = nn.ModuleList(parts)
         self.any_site = all(part.any_site for part in parts)  # type: ignore[misc]
 
@@ -83,19 +85,21 @@ class Sum(SiteNetwork):
 
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
         """Add the logits of all parts, (..., states)."""
-        first, *rest = (part(t, u, x, hidden, y) for part in self._parts())
-        return sum(rest, start=first)  # type: ignore[no-any-return]
+        first, *others = self._parts()
+        logits: Tensor = first(t, u, x, hidden, y)
+        for part in others:
+            logits = logits + part(t, u, x, hidden, y)
+        return logits
 
     def plan(self, view: View) -> Plan | None:
         """Add the plans of all parts, if each has one."""
-        plans = [part.plan(view) for part in self._parts()]
-        found = [plan for plan in plans if plan is not None]
-        if len(found) < len(plans):
-            return None
-        total = found[0]
-        for plan in found[1:]:
-            total = total.plus(plan)
-        return total
+        plans = list[Plan]()
+        for part in self._parts():
+            plan = part.plan(view)
+            if plan is None:
+                return None
+            plans.append(plan)
+        return added(plans)
 
     def description(self) -> dict[str, Any]:
         """Describe each part."""

@@ -42,7 +42,8 @@ class SiteMLP(SiteNetwork):
         heads: str = "shared",
         residual: bool = False,
     ) -> None:
-        super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+        super().__init__()
+        self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
         self.heads, self.residual = checks.one_of("heads", heads, HEADS), checks.flag("residual", residual)
         self.token = nn.Parameter(torch.empty(space.sites * space.states, width))
         self.site = nn.Parameter(torch.empty(space.sites, width))
@@ -76,7 +77,16 @@ class SiteMLP(SiteNetwork):
         else:  # a step is shared by many rows: so is its context
             visible = visible_one_hot(x, u, hidden, self.space.states, self.token.dtype)
             h = visible @ self.token + self.context(t, u, y)
-        return self.answer(self.hidden(h), u)
+        h = self.hidden(h)
+        if len(self.head) == 1:
+            return functional.linear(h, self.head[0], self.head_bias[0])
+        if u.numel() > 1 and self.space.sites <= h.shape[-1]:
+            # As many multiplications as to look the heads up, and less to write.
+            return own(functional.linear(h, self.head.flatten(0, 1), self.head_bias.flatten()), u, self.space)
+        head = _row(self.head.flatten(1), u)
+        head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
+        logits: Tensor = (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
+        return logits
 
     def _tau(self, t: Tensor) -> Tensor:
         return (2 * t / self.num_steps - 1).to(self.time.dtype)
@@ -99,24 +109,12 @@ class SiteMLP(SiteNetwork):
         zeros = self.bias.new_zeros(shown.shape[-1] - sum(map(len, rows)), len(self.bias))
         return shown @ torch.cat([*rows, zeros])
 
-    def answer(self, h: Tensor, u: Tensor) -> Tensor:
-        """Apply the output layer of the sites u to the last block, (..., states)."""
-        if len(self.head) == 1:
-            return functional.linear(h, self.head[0], self.head_bias[0])
-        if u.numel() > 1 and self.space.sites <= h.shape[-1]:
-            # As many multiplications as to look the heads up, and less to write.
-            return own(functional.linear(h, self.head.flatten(0, 1), self.head_bias.flatten()), u, self.space)
-        head = _row(self.head.flatten(1), u)
-        head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
-        return (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
-
     @torch.no_grad()
     def plan(self, view: View) -> Plan:
         """Lay the network out for a walk: contexts of all steps, and columns without the tokens that are not looked at."""
         space = self.space
         u = torch.arange(space.sites, device=self.token.device)
-        times = view.times()
-        context = self.context(times, u.expand_as(times), None)
+        context = self.context(view.times, u.expand_as(view.times), None)
         columns = self.token.view(space.sites, space.states, -1) * view.looked_at[:, None, None]
         head, offset = self.head.detach(), self.head_bias.detach().expand(space.sites, -1)
         if view.binary:

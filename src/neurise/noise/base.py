@@ -15,14 +15,17 @@ class SiteNoise(ABC):
 
     **Writing one.** A noise process is one file in ``noise/`` (or a module of another package, named by an entry point of the
     group ``neurise.noise``) whose class bears the file's name. ``NeurISE(chain=Chain(kind="my_noise"))`` makes it as
-    ``MyNoise(space, keep_prob, cycles=…, steps=…)``. It writes what follows; T is ``num_steps``, u = t mod q for every chain, and
-    t, x_u and laws broadcast.
+    ``MyNoise(space, keep_prob, cycles=…, steps=…)``. Subclass :class:`neurise.noise.round_robin.Turns`, a frozen dataclass
+    that knows whose turn it is, and write what follows; T is ``num_steps``, u = ``site(t)``, and t, x_u and laws broadcast.
 
     - :meth:`corrupt` draws :math:`X_t \mid X_0` in one shot, and :meth:`target` says which token the network should find then.
     - :meth:`reverse` makes the Bayes kernel of one step from the conditional :math:`\mu_t(\cdot \mid x_{-u})`, and
       :meth:`push` pushes laws of one site through that kernel: exact laws are made of it.
     - :meth:`bridge` is the law of a step when both ends are known, for bounds and for clamped sites.
     - :meth:`start` draws what the reverse chain starts from.
+
+    Noise with a symbol of its own, token p, also says how laws are :meth:`spread`, what a sweep may :meth:`redraw`, and which
+    paths a bound averages over, :meth:`pinned`.
 
     Everything the network is not asked for is exact, so tests compare it with enumerated kernels.
     """
@@ -31,20 +34,9 @@ class SiteNoise(ABC):
     keep_prob: float
     cycles: int
 
-    @property
-    @abstractmethod
-    def num_steps(self) -> int:
-        """Return T, the number of steps."""
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens a site may hold on the way: p, or p + 1 where noise has a symbol of its own."""
-        return self.space.states
-
-    @property
-    def is_hard(self) -> bool:
-        """Whether one visit erases a site, so that a visited site tells nothing."""
-        return self.keep_prob == 0
+    num_steps: int  # T
+    tokens: int  # that a site may hold on the way: p, or p + 1 where noise has a symbol of its own
+    is_hard: bool  # one visit erases a site, so that a visited site tells nothing
 
     @property
     def kept_bonus(self) -> float | None:
@@ -54,34 +46,36 @@ class SiteNoise(ABC):
         """
         return 0.0 if self.is_hard else None
 
+    @abstractmethod
     def top(self, cycle: int) -> int:
         """Return how many sites a cycle touches: all of them, or fewer in the last one."""
-        return min(self.space.sites, self.num_steps - cycle * self.space.sites)
 
+    @abstractmethod
     def site(self, t: Tensor) -> Tensor:
         """Return the site that step t noises, u = t mod q."""
-        return t % self.space.sites
 
+    @abstractmethod
     def visits(self, t: Tensor) -> Tensor:
-        r"""Return how often each site was touched before time t, (..., sites): :math:`\lfloor (t + q - 1 - i)/q \rfloor`."""
-        return (t[..., None] + self.space.sites - 1 - self._sites(t)) // self.space.sites
+        """Return how often each site was touched before time t, (..., sites)."""
 
+    @abstractmethod
     def visits_of_site(self, t: Tensor) -> Tensor:
         """Return how often the site that step t noises was touched before, (...)."""
-        return t // self.space.sites
 
+    @abstractmethod
     def erased(self, t: Tensor) -> Tensor:
         """Return which sites tell nothing of the others at time t, (..., sites) booleans."""
-        if not self.is_hard:
-            return torch.zeros((*t.shape, self.space.sites), dtype=torch.bool, device=t.device)
-        return self._sites(t) < t[..., None]
-
-    def _sites(self, t: Tensor) -> Tensor:
-        return torch.arange(self.space.sites, device=t.device)
 
     @abstractmethod
     def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
         r"""Draw :math:`X_t \mid X_0`, rows (n, sites) at their own times (n,)."""
+
+    def pinned(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
+        r"""Draw :math:`X_t \mid X_0` on paths that end in a state from which the reverse chain may start.
+
+        A lower bound on the likelihood averages over these. They are all paths where the start gives every state a chance.
+        """
+        return self.corrupt(x_0, t, generator=generator)
 
     @abstractmethod
     def target(self, x_0: Tensor, x_t: Tensor, u: Tensor) -> Tensor:
@@ -94,6 +88,11 @@ class SiteNoise(ABC):
         It is the law of a site that is still one of the p states.
         """
 
+    def spread(self, law: Tensor, visits: int) -> Tensor:
+        r"""Push laws of one site through v visits, :math:`\sum_b k^v(a \mid b)\,\lambda(b)`, (..., states) → (..., tokens)."""
+        tokens = torch.arange(self.space.states, device=law.device)
+        return law @ self.log_noised_token(tokens, torch.full_like(tokens, visits)).exp()
+
     @abstractmethod
     def reverse(self, log_conditional: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
         r"""Return the Bayes kernel of reverse step t in logarithms, (..., tokens), given :math:`X_{t+1,u}` = x_u."""
@@ -101,6 +100,17 @@ class SiteNoise(ABC):
     @abstractmethod
     def push(self, law: Tensor, conditional: Tensor, t: int) -> Tensor:
         """Push laws of one site (..., tokens) through the kernel of :meth:`reverse`."""
+
+    def redraw(self, log_conditional: Tensor, x_u: Tensor) -> Tensor:
+        r"""Return the law from which a sweep redraws a site that holds x_u, in logarithms, (..., tokens).
+
+        It must leave :math:`\mu_t` as it is: by default it is the conditional itself, whatever the site holds.
+        """
+        return log_conditional
+
+    def push_redraw(self, law: Tensor, conditional: Tensor) -> Tensor:
+        """Push laws of one site (..., tokens) through the kernel of :meth:`redraw`."""
+        return conditional * law.sum(dim=-1, keepdim=True)
 
     @abstractmethod
     def bridge(self, x_0u: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
@@ -119,7 +129,10 @@ class SiteNoise(ABC):
         """Return the law of one site at the start, (tokens,) float64, on the CPU."""
 
     def start_divergence(self) -> float:
-        r"""Return the Kullback–Leibler divergence of :math:`X_T \mid X_0` from the start, in nats: the same for every x_0."""
+        r"""Return the Kullback–Leibler divergence of :math:`X_T \mid X_0`, as :meth:`pinned` draws it, from the start.
+
+        In nats, and the same for every x_0.
+        """
         visits = self.visits(torch.tensor(self.num_steps))
         log_q = self.log_noised_token(torch.zeros_like(visits), visits)  # (sites, tokens)
         log_start = self.start_law().log()

@@ -14,20 +14,15 @@ from neurise.space import Space
 
 
 @dataclass(frozen=True)
-class RoundRobin(SiteNoise):
-    r"""Step t touches site :math:`u = t \bmod q` alone and keeps it with probability ε = ``keep_prob``.
+class Turns(SiteNoise):
+    r"""Whose turn it is: step t touches site :math:`u = t \bmod q`, for T = ``cycles`` · q steps or as many as ``steps`` says.
 
-    .. math:: k(a \mid b) = \varepsilon\,\delta_{ab} + (1 - \varepsilon)/p, \qquad t = 0, \dots, T - 1
-
-    T is ``cycles`` · q, or ``steps`` where that is given; it need not be a multiple of q. :math:`X_0` is the data and
-    :math:`X_T` close to uniform noise, if every site is visited. ε = 0 is *hard* noise: one visit erases a site.
+    What all noise shares that goes round the sites; a subclass says what a visit does.
     """
 
     space: Space
     keep_prob: float
     cycles: int = 1
-    heat_bath: bool = False
-    """Reverse a step by a fresh draw from the conditional, whatever the site holds: another valid reversal of the chain."""
     steps: int | None = None
 
     def __post_init__(self) -> None:
@@ -37,26 +32,62 @@ class RoundRobin(SiteNoise):
                 "nothing to reverse"
             )
         checks.share("keep_prob", self.keep_prob)
-        cycles = checks.positive_whole("cycles", self.cycles)
+        sites, num_steps = self.space.sites, checks.positive_whole("cycles", self.cycles) * self.space.sites
         if self.steps is not None:
-            cycles = -(-checks.positive_whole("steps", self.steps) // self.space.sites)
-        object.__setattr__(self, "cycles", cycles)
+            num_steps = checks.positive_whole("steps", self.steps)
+        known = {"num_steps": num_steps, "cycles": -(-num_steps // sites), "is_hard": self.keep_prob == 0}
+        for name, value in {**known, "tokens": self.space.states}.items():
+            object.__setattr__(self, name, value)
 
-    @property
-    def num_steps(self) -> int:
-        """Return T, the number of steps."""
-        return self.cycles * self.space.sites if self.steps is None else int(self.steps)
+    def top(self, cycle: int) -> int:
+        """Return how many sites a cycle touches: all of them, or fewer in the last one."""
+        return min(self.space.sites, self.num_steps - cycle * self.space.sites)
+
+    def site(self, t: Tensor) -> Tensor:
+        """Return the site that step t noises, u = t mod q."""
+        return t % self.space.sites
+
+    def visits(self, t: Tensor) -> Tensor:
+        r"""Return how often each site was touched before time t, (..., sites): :math:`\lfloor (t + q - 1 - i)/q \rfloor`."""
+        return (t[..., None] + self.space.sites - 1 - self._sites(t)) // self.space.sites
+
+    def keep_probs(self, t: Tensor) -> Tensor:
+        r"""Probability :math:`\varepsilon^{v_i(t)}` that a site at time t still holds what it held at time 0, (..., sites)."""
+        u, cycle = self.site(t)[..., None], (t // self.space.sites)[..., None]
+        # Two powers per row, not one per site: a site was visited once more than the others where its turn has come.
+        return torch.where(self._sites(t) < u, torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle))
+
+    def visits_of_site(self, t: Tensor) -> Tensor:
+        """Return how often the site that step t noises was touched before, (...)."""
+        return t // self.space.sites
+
+    def erased(self, t: Tensor) -> Tensor:
+        """Return which sites tell nothing of the others at time t, (..., sites) booleans."""
+        if not self.is_hard:
+            return torch.zeros((*t.shape, self.space.sites), dtype=torch.bool, device=t.device)
+        return self._sites(t) < t[..., None]
+
+    def _sites(self, t: Tensor) -> Tensor:
+        return torch.arange(self.space.sites, device=t.device)
+
+
+@dataclass(frozen=True)
+class RoundRobin(Turns):
+    r"""Step t touches site :math:`u = t \bmod q` alone and keeps it with probability ε = ``keep_prob``.
+
+    .. math:: k(a \mid b) = \varepsilon\,\delta_{ab} + (1 - \varepsilon)/p, \qquad t = 0, \dots, T - 1
+
+    T is ``cycles`` · q, or ``steps`` where that is given; it need not be a multiple of q. :math:`X_0` is the data and
+    :math:`X_T` close to uniform noise, if every site is visited. ε = 0 is *hard* noise: one visit erases a site.
+    """
+
+    heat_bath: bool = False
+    """Reverse a step by a fresh draw from the conditional, whatever the site holds: another valid reversal of the chain."""
 
     @property
     def kept_bonus(self) -> float:
         r"""How much likelier Bayes' rule makes the present token, :math:`\log(1 + \varepsilon p / (1 - \varepsilon))`."""
         return 0.0 if self.heat_bath else math.log1p(self.keep_prob * self.space.states / (1 - self.keep_prob))
-
-    def keep_probs(self, t: Tensor) -> Tensor:
-        r"""Probability :math:`\varepsilon^{v_i(t)}` that a site at time t still holds what it held at time 0, (..., sites)."""
-        u, cycle = self.site(t)[..., None], (t // self.space.sites)[..., None]
-        # Two powers a row, not one a site: a site was visited once more than the others where its turn has come.
-        return torch.where(self._sites(t) < u, torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle))
 
     def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
         r"""Draw :math:`X_t \mid X_0` in one shot: every site keeps its token with :math:`\varepsilon^{v}`, else is uniform."""
@@ -96,6 +127,13 @@ class RoundRobin(SiteNoise):
         """
         keep = torch.pow(torch.tensor(self.keep_prob, dtype=torch.float64, device=law.device), visits)[..., None]
         return torch.log(keep * law + (1 - keep) / self.space.states)
+
+    def spread(self, law: Tensor, visits: int) -> Tensor:
+        r"""Mix laws of one site with the uniform one, :math:`\varepsilon^v \lambda(a) + (1 - \varepsilon^v)\,\bar\lambda`."""
+        if not visits:
+            return law
+        keep = self.keep_prob**visits
+        return keep * law + (1 - keep) * law.mean(dim=-1, keepdim=True)
 
     def reverse(self, log_conditional: Tensor, x_u: Tensor, t: Tensor) -> Tensor:
         r"""Bayes kernel of one reverse step, in logarithms, (..., states).

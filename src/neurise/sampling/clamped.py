@@ -2,7 +2,7 @@ r"""Sampling with some sites given (inpainting), by sequential importance resamp
 
 Holding or re-noising the given sites and sampling the rest around them is wrong in law. What is right: particles carry a
 weight. A given site follows the noise *bridge* from its value c (the forward chain, known exactly, see
-:meth:`RoundRobin.bridge`) instead of the learnt reverse kernel, and the weight is multiplied by the ratio of the two,
+:meth:`SiteNoise.bridge`) instead of the learnt reverse kernel, and the weight is multiplied by the ratio of the two,
 
 .. math:: w \leftarrow w \cdot \frac{P_\theta(x_{t,u} \mid X_{t+1})}{q(x_{t,u} \mid x_{0,u} = c, X_{t+1,u})} .
 
@@ -165,12 +165,14 @@ def _weigh(
     sites, device, rows = noise.space.sites, values.device, len(values) * particles
     value, holds = values.repeat_interleave(particles, 0), given.repeat_interleave(particles, 0)
 
-    # Start: a given site from its own noised law q(x_T | c), at the price of uniform / q. For hard noise the price is 1.
+    # Start: a given site from its own noised law q(x_T | c), at the price of start / q. For hard noise the price is 1. Where
+    # the start never is, no particle may begin; a price that all of them share does not matter.
     last = noise.visits(torch.tensor(noise.num_steps, device=device))  # (sites,)
+    log_start = noise.start_law().log().to(device)
     log_q = noise.log_noised_token(value, last)  # (rows, sites, tokens)
+    log_q = log_q.masked_fill(log_start == -torch.inf, -torch.inf)
     noised = draw(log_q, uniforms(rows * sites, generator=generator).reshape(rows, sites))
     x = torch.where(holds, noised, noise.start(rows, generator=generator))
-    log_start = noise.start_law().log().to(device)
     price = _pick(log_start.expand_as(log_q), x) - _pick(log_q, x)
     log_weight = torch.where(holds, price, 0.0).sum(-1).view(groups, particles)
     effective = _effective(log_weight)
@@ -202,7 +204,7 @@ def _weigh(
 
     chosen = _systematic(log_weight, keep, generator=generator)
     kept = x.view(groups, particles, sites).gather(1, chosen[..., None].expand(-1, -1, sites))
-    return kept, effective, None if y is None else y.view(groups, particles).gather(1, chosen)
+    return kept.to(torch.uint8), effective, None if y is None else y.view(groups, particles).gather(1, chosen)
 
 
 def _pick(values: Tensor, token: Tensor) -> Tensor:

@@ -60,14 +60,18 @@ def sweep(
     held: Tensor | None = None,
     generator: Generator,
 ) -> Tensor:
-    """Redraw every site of x (n, sites) once, the last one first, at time t; sites that are ``held`` stay, (n, sites)."""
+    """Redraw every site of x (n, sites) once, the last one first, at time t; sites that are ``held`` stay, (n, sites).
+
+    Sites that hold noise and nothing else stay too: those that hard noise erased, and masks.
+    """
     sites = conditionals.noise.space.sites
     places = torch.arange(sites, device=x.device)
     step = torch.full((1,), t, device=x.device)
     x = x.clone()
     level = uniforms(sites * len(x), generator=generator).view(sites, len(x))  # in the order of the steps
     for number, u in enumerate(reversed(swept_sites(conditionals, t))):
-        token = draw(conditionals.log_conditional(step, places[u : u + 1], x, y), level[number])
+        log_conditional = conditionals.log_conditional(step, places[u : u + 1], x, y)
+        token = draw(conditionals.noise.redraw(log_conditional, x[:, u]), level[number])
         x[:, u] = token if held is None else torch.where(held[:, u], x[:, u], token)
     return x
 

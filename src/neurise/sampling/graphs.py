@@ -7,7 +7,7 @@ every cycle, every number of rows up to its size, and weights that have changed 
 from __future__ import annotations
 
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import torch
 from torch import Generator, Tensor
@@ -110,8 +110,12 @@ class Tape:
         self.y = torch.zeros(size, dtype=torch.int64, device=device) if labels else None
         self.level = torch.full((top, size), 0.5, dtype=torch.float64, device=device)
 
+        asked = ref(conditionals)  # a recording ends with its conditionals, and must not keep them alive
+
         def one_cycle() -> None:
-            walk = conditionals.walk(self.x, self.y, self.cycle, top=top, sweep=sweep, precision=precision)
+            living = asked()
+            assert living is not None
+            walk = living.walk(self.x, self.y, self.cycle, top=top, sweep=sweep, precision=precision)
             run_cycle(walk, self.noise, self.x, self.level, sweep=sweep)
 
         self._repeat = record(one_cycle)

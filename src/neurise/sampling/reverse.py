@@ -8,7 +8,6 @@ from typing import Protocol
 import torch
 from torch import Generator, Tensor
 
-from neurise.batching import batches, budget_on
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals
 from neurise.sampling import graphs, incremental
@@ -83,7 +82,7 @@ def sample(
         run = choose(conditionals, method, precision, draws=n * noise.num_steps)
     pinned = conditionals.device.type == "cuda"  # copies to it need not wait for each other
     drawn = torch.empty(n, noise.space.sites, dtype=torch.uint8, pin_memory=pinned)
-    for rows in batches(n, conditionals.bytes_per_row, budget_on(conditionals.device)):
+    for rows in conditionals.blocks(n):
         begin = noise.start(rows.stop - rows.start, generator=generator) if start is None else start[rows]
         labels = None if y is None else y[rows]
         x = run(conditionals, begin, labels, generator=generator)

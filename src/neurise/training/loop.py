@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -15,11 +18,10 @@ from neurise.progress import Progress
 from neurise.rows import Source
 from neurise.training import distributed
 from neurise.training.distributed import Team
-from neurise.training.interrupts import Interrupts
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
-from neurise.training.step import Step, noised, optimizer, scorer
+from neurise.training.step import Score, Step, noised, optimizer, scorer
 
 CHECK_EVERY = 50
 """Steps between two looks at the loss: each look waits for the device."""
@@ -27,7 +29,8 @@ AGREE_EVERY = 10
 """Steps between two looks of several processes at the clock and at Ctrl-C: each look waits for all of them."""
 CHECKPOINT_SHARE = 0.05
 """At most this share of the time goes into writing checkpoints."""
-
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""Ctrl-C, and what Slurm, Docker and Kubernetes send before they kill."""
 
 Watcher = Callable[[TrainingState, Mapping[str, Any]], Any]
 """Called at every evaluation with the state of the run and the newest record; True ends the run."""
@@ -35,6 +38,29 @@ Watcher = Callable[[TrainingState, Mapping[str, Any]], Any]
 
 class TrainingDiverged(RuntimeError):
     """The loss became infinite or not a number. The model keeps the last good weights."""
+
+
+class Interrupts:
+    """While entered, the first signal sets :attr:`asked`, so that a step is never interrupted; a second one interrupts."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():  # only the main thread may set handlers
+            for number in SIGNALS:
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, signum: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
 
 
 def train(
@@ -61,119 +87,101 @@ def train(
     Several processes that have joined a team (:mod:`neurise.training.distributed`) train one network, all the same way.
     """
     network, team = objective.network, distributed.TEAM.get()
-    device = rows.device
     if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
         raise ValueError(f"{checkpoint} is a file; a checkpoint is kept in a folder")
     frozen = None if validation is None else noised(objective, validation, generator)
-    state = TrainingState(
-        network,
-        optimizer(network, settings),
-        generator,
-        average={name: parameter.detach().clone() for name, parameter in network.named_parameters()},
-        history=history,
-        models=models,
-    )
+    state = TrainingState(network, optimizer(network, settings), generator, history=history, models=models)
     path = None if checkpoint is None else checkpoint / CHECKPOINT
     if path is not None and _exists(path, team):
         if not resume:
             raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
         state.restore(path, fingerprint)
-
-    fraction = progress_of(settings, state.step, state.seconds)
     leads = team is None or team.is_leader
-    progress = Progress("training", "steps", verbose=verbose if leads else False, done=state.step, fraction=fraction)
-    if verbose and leads:
-        parameters = sum(parameter.numel() for parameter in network.parameters())
-        needed = devices.training_bytes(network, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
-        progress.say(
-            f"{parameters:,} parameters, {len(rows):,} rows, {0 if validation is None else len(validation):,} held back, "
-            f"about {devices.readable(needed)} of memory on {device}"
-        )
-    try:
-        written = path if leads else None
-        reason = _run(objective, rows, frozen, settings, state, written, fingerprint, progress, team, watchers)
-    finally:
-        progress.close()
-        network.load_state_dict(state.usable())
-        network.requires_grad_(False)
-        network.zero_grad()  # a model has no use for the last gradients
-    if reason == "interrupted":
+    shown = leads and verbose is not False
+    progress = _progress(objective, rows, validation, settings, state, verbose) if shown else None
+    good = copied(state.average)
+    step = Step(objective, rows, state, settings, team)
+    score = scorer(objective, frozen, state, settings, team)
+    with Interrupts() as interrupts:
+        try:
+            written = path if leads else None
+            reason = _run(step, score, good, interrupts, written, fingerprint, progress, watchers)
+        finally:
+            if progress is not None:
+                progress.close()
+            network.load_state_dict(state.usable())
+            network.requires_grad_(False)
+            network.zero_grad()  # a model has no use for the last gradients
+    if reason == "interrupted" and progress is not None:
         place = f"; go on with resume=True from {path}" if path is not None and path.exists() else ""
         progress.say(f"interrupted after {state.step:,} steps; the model is usable as it is{place}")
     return reason
 
 
 def _run(
-    objective: Objective,
-    rows: Source,
-    frozen: Any,
-    settings: Settings,
-    state: TrainingState,
+    step: Step,
+    score: Score | None,
+    good: Weights,
+    interrupts: Interrupts,
     path: Path | None,
     fingerprint: Mapping[str, Any],
-    progress: Progress,
-    team: Team | None,
+    progress: Progress | None,
     watchers: Sequence[Watcher],
 ) -> str:
+    state, settings, rows, team = step.state, step.settings, step.rows, step.team
     began, wrote, cost = time.monotonic() - state.seconds, time.monotonic(), 0.0
-    good: Weights = copied(state.average)
-    sums: list[Tensor] = []
     # A fiftieth of the run lies between two evaluations, within reason.
     every = 200 if settings.max_steps is None else min(200, max(10, settings.max_steps // 50))
-    step = Step(objective, rows, state, settings, team)
-    score = scorer(objective, frozen, state, settings, team)
-    with Interrupts() as interrupts:
-        stop, called_off = False, False
-        while (reason := _finished(settings, state, stop, called_off)) is None:
+    sums: list[Tensor] = []
+    called_off = stop = False
+    while (reason := _finished(settings, state, stop, called_off)) is None:
+        if rows.advance is not None:
             rows.advance(state.step)
-            sums.append(step(progress_of(settings, state.step, state.seconds)))
-            state.seconds, stop = _outside(time.monotonic() - began, interrupts.asked, state, team)
-            due = state.step % every == 0 or state.step == settings.max_steps
-            if not due and len(sums) % CHECK_EVERY:
-                continue
-            mean = torch.stack(sums).mean(0).cpu()  # since the last evaluation: (), or (models,)
-            if due or state.models is None:
-                _check(mean, state, good, settings)
-            fraction = progress_of(settings, state.step, state.seconds)
-            progress.update(state.step, fraction, f"loss {float(mean.nanmean()):.4f}", *_validation_fact(state))
-            if not due:
-                continue
-            sums.clear()
-            good = copied(state.average)
-            state.record(mean, None if score is None else score(), settings.patience)
-            called_off = any(_told(watchers, state))
-            now = time.monotonic()
-            if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
-                state.save(path, fingerprint)
-                wrote, cost = time.monotonic(), time.monotonic() - now
-        # The clock does not stop at an evaluation; what was learnt since the last one counts.
-        if sums and reason == "time":
-            mean = torch.stack(sums).mean(0).cpu()
-            _check(mean, state, good, settings)
-            state.record(mean, None if score is None else score(), settings.patience)
-        if path is not None and reason != "interrupted":
+        sums.append(step(progress_of(settings, state.step, state.seconds)))
+        if team is None:
+            state.seconds, stop = time.monotonic() - began, interrupts.asked
+        elif state.step % AGREE_EVERY == 0:  # a team looks at the clock and at Ctrl-C together, now and then
+            state.seconds, stop = team.agree(time.monotonic() - began, interrupts.asked)
+        due = state.step % every == 0 or state.step == settings.max_steps
+        if not due and len(sums) % CHECK_EVERY:
+            continue
+        mean = torch.stack(sums).mean(0).cpu()  # since the last evaluation: (), or (models,)
+        if (due or state.models is None) and bool((lost := state.lost(mean)).any()):
+            _give_up(lost, mean, state, good, settings)
+        if progress is not None:
+            _show(progress, settings, state, f"loss {float(mean.nanmean()):.4f}")
+        if not due:
+            continue
+        sums.clear()
+        good = copied(state.average)
+        state.record(mean, None if score is None else score(), settings.patience)
+        for watch in watchers:
+            called_off = bool(watch(state, state.history[-1])) or called_off
+        now = time.monotonic()
+        if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
             state.save(path, fingerprint)
-    progress.update(state.step, progress_of(settings, state.step, state.seconds), *_validation_fact(state), last=True)
+            wrote, cost = time.monotonic(), time.monotonic() - now
+    # The clock does not stop at an evaluation; what was learnt since the last one counts.
+    if sums and reason == "time":
+        mean = torch.stack(sums).mean(0).cpu()
+        if bool((lost := state.lost(mean)).any()):
+            _give_up(lost, mean, state, good, settings)
+        state.record(mean, None if score is None else score(), settings.patience)
+    if path is not None and reason != "interrupted":
+        state.save(path, fingerprint)
+    if progress is not None:
+        _show(progress, settings, state, last=True)
     return reason
 
 
-def _told(watchers: Sequence[Watcher], state: TrainingState) -> list[bool]:
-    """Tell every watcher of the newest record, also where an earlier one has called the run off."""
-    return [bool(watch(state, state.history[-1])) for watch in watchers]
-
-
-def _check(mean: Tensor, state: TrainingState, good: Weights, settings: Settings) -> None:
-    """Where the loss, or a weight, is no longer a finite number, go back and give up.
+def _give_up(lost: Tensor, mean: Tensor, state: TrainingState, good: Weights, settings: Settings) -> None:
+    """Go back to good weights where the loss, or a weight, is no longer a finite number, and end the run.
 
     Of many models, those that are lost give up, and the others go on.
     """
-    finite = mean.isfinite()
-    lost = ~(finite & state.are_finite())
-    if not bool(lost.any()):
-        return
     state.give_up(lost, good)
     if state.models is None:
-        what = "the weights became infinite" if bool(finite) else f"the loss became {float(mean)}"
+        what = "the weights became infinite" if bool(mean.isfinite()) else f"the loss became {float(mean)}"
         raise TrainingDiverged(
             f"{what} near step {state.step}: try a smaller learning_rate (it is {settings.learning_rate:g}), or another loss "
             "if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights"
@@ -194,13 +202,6 @@ def _exists(path: Path, team: Team | None) -> bool:
     return found
 
 
-def _outside(seconds: float, asked: bool, state: TrainingState, team: Team | None) -> tuple[float, bool]:
-    """How long the run has taken, and whether the user wants it to end; a team looks together, now and then."""
-    if team is None:
-        return seconds, asked
-    return (state.seconds, False) if state.step % AGREE_EVERY else team.agree(seconds, asked)
-
-
 def _finished(settings: Settings, state: TrainingState, stop: bool, called_off: bool) -> str | None:
     if stop:
         return "interrupted"
@@ -213,13 +214,35 @@ def _finished(settings: Settings, state: TrainingState, stop: bool, called_off: 
     return "patience" if bool((state.stale >= settings.patience).all()) else None
 
 
-def _validation_fact(state: TrainingState) -> list[str]:
-    known = state.best_score[state.best_score.isfinite()]
-    return [f"validation {float(known.mean()):.4f}"] if known.numel() else []
-
-
 def progress_of(settings: Settings, step: int, seconds: float) -> float:
     """Return the fraction of the run that is over, by steps or by time, whichever is further."""
     by_steps = step / settings.max_steps if settings.max_steps else 0.0
     by_time = seconds / settings.max_seconds if settings.max_seconds else 0.0
     return min(1.0, max(by_steps, by_time))
+
+
+def _progress(
+    objective: Objective,
+    rows: Source,
+    validation: Source | None,
+    settings: Settings,
+    state: TrainingState,
+    verbose: bool | None,
+) -> Progress:
+    """Begin the line that shows how far the run is."""
+    fraction = progress_of(settings, state.step, state.seconds)
+    progress = Progress("training", "steps", verbose=verbose, done=state.step, fraction=fraction)
+    if verbose:
+        network, held = objective.network, 0 if validation is None else len(validation)
+        needed = devices.training_bytes(network, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
+        progress.say(
+            f"{devices.parameter_count(network):,} parameters, {len(rows):,} rows, {held:,} held back, "
+            f"about {devices.readable(needed)} of memory on {rows.device}"
+        )
+    return progress
+
+
+def _show(progress: Progress, settings: Settings, state: TrainingState, *facts: str, last: bool = False) -> None:
+    known = state.best_score[state.best_score.isfinite()]
+    scores = [f"validation {float(known.mean()):.4f}"] if known.numel() else []
+    progress.update(state.step, progress_of(settings, state.step, state.seconds), *facts, *scores, last=last)

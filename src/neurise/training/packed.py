@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -69,9 +70,10 @@ class PackedRows:
         """How much memory the packed rows take."""
         return self.packed.num_bytes
 
-    def advance(self, step: int) -> None:
-        """Make ready for a step."""
-        self.packed.advance(step)
+    @property
+    def advance(self) -> Callable[[int], None] | None:
+        """Return what makes the packed rows ready for a step."""
+        return self.packed.advance
 
     def draw(self, n: int, *, generator: Generator) -> Batch:
         """Draw n rows with replacement, each with probability proportional to its weight."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor
@@ -24,6 +24,7 @@ class ManyRows:
     rows: Rows  # without weights
     first: Tensor  # (K,): where each data set begins
     count: Tensor  # (K,)
+    advance: ClassVar[None] = None
     cumulative: Tensor | None  # (rows,): k plus the share of its weight that data set k has up to here
 
     @classmethod
@@ -48,9 +49,6 @@ class ManyRows:
     def num_bytes(self) -> int:
         """How much memory the rows take on the device."""
         return self.rows.num_bytes
-
-    def advance(self, step: int) -> None:
-        """Do nothing: the rows are always ready."""
 
     def to(self, device: torch.device) -> ManyRows:
         """Move everything to a device."""

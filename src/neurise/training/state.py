@@ -18,9 +18,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
-from torch.func import functional_call
 
-from neurise.networks.parts.stack import Stack
 from neurise.persistence import load_tensors, write_atomically
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -44,7 +42,7 @@ class TrainingState:
     network: nn.Module
     optimizer: torch.optim.Optimizer
     generator: Generator
-    average: Weights
+    average: Weights = field(default_factory=dict)  # of all weights; begins with the network's own
     best: Weights | None = None  # the last weights that scored as well as the best
     best_score: Tensor = field(default_factory=lambda: torch.tensor(torch.inf, dtype=torch.float64))
     best_scores: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))  # of each example
@@ -56,26 +54,11 @@ class TrainingState:
     models: int | None = None
 
     def __post_init__(self) -> None:
+        for name, parameter in self.network.named_parameters():
+            self.average[name] = parameter.detach().clone()
         if self.models is not None:
             for name in ("best_score", "stale", "diverged"):
                 setattr(self, name, getattr(self, name).repeat(self.models))
-
-    def predict(self, *inputs: Any) -> Tensor:
-        """Predict with the network as it is: one model, or each of many with its own part of the inputs."""
-        prediction: Tensor = self.network(*inputs) if self.models is None else self._stack.each(*inputs)
-        return prediction
-
-    def predict_by_average(self, *inputs: Any) -> Tensor:
-        """Predict with the averaged weights."""
-        if self.models is None:
-            prediction: Tensor = functional_call(self.network, self.average, inputs)
-            return prediction
-        return self._stack.each(*inputs, weights=self.average)
-
-    @property
-    def _stack(self) -> Stack:
-        assert isinstance(self.network, Stack)  # for the type checker: ``models`` says so
-        return self.network
 
     def record(self, loss: Tensor, scores: Tensor | None, patience: int) -> None:
         """Write down the loss and the scores of the averaged weights, (n,) or (n, models), and keep weights that are good.
@@ -113,12 +96,13 @@ class TrainingState:
         if bool(chosen.any()):
             self.best = self._choose(chosen, self.average, self.average if self.best is None else self.best)
 
-    def are_finite(self) -> Tensor:
-        """Whether all averaged weights are finite numbers, on the CPU."""
-        finite = [weight.isfinite() for weight in self.average.values()]
-        if self.models is None:
-            return torch.stack([part.all() for part in finite]).all().cpu()
-        return torch.stack([part.flatten(1).all(1) for part in finite]).all(0).cpu()
+    def lost(self, loss: Tensor) -> Tensor:
+        """Return whether the loss, or any averaged weight, is no longer a finite number, () or (models,) on the CPU."""
+        finite = loss.isfinite()
+        for weight in self.average.values():
+            own = weight.isfinite()
+            finite = finite & (own.all() if self.models is None else own.flatten(1).all(1)).to(finite.device)
+        return ~finite
 
     def give_up(self, lost: Tensor, good: Weights) -> None:
         """Go back to good weights where models are lost, and keep those of many: while the others go on, theirs are spoilt."""

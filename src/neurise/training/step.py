@@ -6,17 +6,20 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.func import functional_call
 
+from neurise.networks.parts.stack import Stack
 from neurise.precision import arithmetic
 from neurise.rows import Source
 from neurise.training.captured import Captured
-from neurise.training.objective import Objective
+from neurise.training.objective import Objective, Prediction
 from neurise.training.settings import Settings
-from neurise.training.state import TrainingState
+from neurise.training.state import TrainingState, Weights
 
 VALIDATION_EXAMPLES = 16384
 """At most so many noised examples are scored in a validation."""
@@ -45,6 +48,9 @@ class Team(Protocol):
     def joined(self, own: Tensor, n: int) -> Tensor:
         """Put together what each process computed of its slice of n examples."""
 
+    def agree(self, number: float, flag: bool) -> tuple[float, bool]:
+        """Take the leader's number, and a flag that is up if anybody's is."""
+
 
 class Step:
     """Draw a minibatch, noise it, descend, and follow with the average: ``step(progress)`` is the mean loss, on the device.
@@ -59,12 +65,15 @@ class Step:
         self, objective: Objective, rows: Source, state: TrainingState, settings: Settings, team: Team | None = None
     ) -> None:
         self.objective, self.rows, self.state, self.settings, self.team = objective, rows, state, settings, team
-        learnt = dict(learnt_parameters(state.network))
-        self.parameters = list(learnt.values())
-        self.average = [state.average[name] for name in learnt]
+        self.predict = predictor(state)
+        self.parameters, self.average = list[nn.Parameter](), list[Tensor]()
+        for name, parameter in state.network.named_parameters():
+            if parameter.requires_grad:  # all but those that are frozen
+                self.parameters.append(parameter)
+                self.average.append(state.average[name])
         device = self.parameters[0].device
         self.follow = torch.zeros((), device=device)  # 1 − decay of the average
-        self.rates = [group["lr"] for group in state.optimizer.param_groups]
+        self.rates = list(map(itemgetter("lr"), state.optimizer.param_groups))
         # A collective call of several processes is not captured: they need not reach it together.
         captures = device.type == "cuda" and team is None
         self.run = Captured(self._step, state.generator, device) if captures else self._step
@@ -91,9 +100,9 @@ class Step:
             drawn = self.team.share(drawn)
         on_gpu = self.follow.is_cuda
         with arithmetic(settings.precision) if on_gpu else nullcontext():
-            loss = self.objective.losses(state.predict, drawn).mean(0)  # () for one model, (K,) for K of them
+            loss = self.objective.losses(self.predict, drawn).mean(0)  # () for one model, (K,) for K of them
             raw = torch.autograd.grad(loss.sum(), self.parameters, materialize_grads=True)
-        gradients = [gradient.contiguous() for gradient in raw]  # those of stacked networks come in any layout
+        gradients = list(map(Tensor.contiguous, raw))  # those of stacked networks come in any layout
         loss = loss.detach()
         if self.team is not None:
             self.team.average([*gradients, loss])
@@ -102,20 +111,29 @@ class Step:
             parameter.grad = gradient
         state.optimizer.step()
         with torch.no_grad():
-            ahead = torch._foreach_sub([parameter.detach() for parameter in self.parameters], self.average)
+            ahead = torch._foreach_sub(list(map(Tensor.detach, self.parameters)), self.average)
             torch._foreach_mul_(ahead, self.follow)
             torch._foreach_add_(self.average, ahead)
         return loss
 
 
-def learnt_parameters(network: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    """Name the parameters that training changes: all but those that are frozen."""
-    return ((name, parameter) for name, parameter in network.named_parameters() if parameter.requires_grad)
+def predictor(state: TrainingState, weights: Weights | None = None) -> Prediction:
+    """Return what predicts: the network as it is, or with other weights; of many models, each with its own inputs."""
+    network = state.network
+    if isinstance(network, Stack):
+        predict = network.forward if state.models is None else network.each
+        return predict if weights is None else partial(predict, weights=weights)
+    return network if weights is None else partial(_with_weights, network, weights)
+
+
+def _with_weights(network: nn.Module, weights: Weights, *inputs: Any) -> Tensor:
+    prediction: Tensor = functional_call(network, weights, inputs)
+    return prediction
 
 
 def optimizer(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
     """Make the optimiser. On a GPU its learning rate and its count of steps are on the device, so that a step can be captured."""
-    parameters = [parameter for _, parameter in learnt_parameters(network)]
+    parameters = list(filter(attrgetter("requires_grad"), network.parameters()))
     if parameters[0].device.type != "cuda":
         return torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
     rate = torch.tensor(settings.learning_rate, device=parameters[0].device)
@@ -159,29 +177,28 @@ def scorer(
     """
     if frozen is None:
         return None
-    score = partial(scores_of, objective, state, frozen, settings, team)
+    score = partial(scores_of, objective, predictor(state, state.average), frozen, settings, team)
     device = next(iter(state.average.values())).device
     return Captured(score, state.generator, device) if device.type == "cuda" and team is None else score
 
 
 def scores_of(
-    objective: Objective, state: TrainingState, frozen: Any, settings: Settings, team: Team | None = None
+    objective: Objective, predict: Prediction, frozen: Any, settings: Settings, team: Team | None = None
 ) -> Tensor:
     """Score the averaged weights on every example, in float64; of several processes each scores its share.
 
     Products are those of training, but never shorter than TF32.
     """
 
-    examples = len(next(part for part in frozen if part is not None))
+    examples = len(frozen[0])
     own = slice(0, examples) if team is None else team.slice(examples)
-    device = next(iter(state.average.values())).device
+    device = frozen[0].device
     piece = max(settings.batch_size, examples_at_once(objective, device))
     exact = settings.precision == "float32"
     with torch.no_grad(), arithmetic("float32" if exact else "tf32") if device.type == "cuda" else nullcontext():
-        parts = [
-            objective.scores(state.predict_by_average, _slice(frozen, start, min(start + piece, own.stop)))
-            for start in range(own.start, own.stop, piece)
-        ]
+        parts = []
+        for start in range(own.start, own.stop, piece):
+            parts.append(objective.scores(predict, _slice(frozen, start, min(start + piece, own.stop))))
     scores = torch.cat(parts).double()
     return scores if team is None else team.joined(scores, examples)
 
@@ -200,9 +217,10 @@ def noised(objective: Objective, validation: Source, generator: Generator) -> An
 
 def slices(objective: Objective, drawn: Any, device: torch.device) -> Iterator[tuple[Any, ...]]:
     """Cut drawn examples into pieces that fit into memory on a device."""
-    examples = len(next(part for part in drawn if part is not None))
+    examples = len(drawn[0])
     size = examples_at_once(objective, device)
-    return (_slice(drawn, start, min(start + size, examples)) for start in range(0, examples, size))
+    for start in range(0, examples, size):
+        yield _slice(drawn, start, min(start + size, examples))
 
 
 def _slice(drawn: Any, start: int, stop: int) -> tuple[Any, ...]:

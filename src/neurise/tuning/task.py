@@ -115,7 +115,7 @@ def make_task(
         raise ValueError(f"every parameter of the search space of {model} is fixed: nothing is left to search for")
     fixed.setdefault("alphabet", plain(data.symbols))  # the part that is learnt from may lack a symbol
     if limits == (None, None):
-        limits = (kind().set_params(**fixed).chosen_steps(), None)
+        limits = (kind().set_params(**fixed).chosen().steps, None)
     train, held, identity = _split(data, fixed, seed)
     return Task(model, fixed, space, train, held, identity, *limits, checks.seed(seed), device)
 

@@ -7,7 +7,7 @@ depend on x and moves into the context of the step, and what is left is a number
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -29,28 +29,21 @@ class View:
     grows: bool
     sweep: bool
     looked_at: Tensor  # (sites,) booleans
+    binary: bool  # two states: a site has one feature and one output
+    cycles: int  # that differ: one where earlier ones see nothing, or where time stands still
+    times: Tensor  # (cycles, sites): of each step
+    sees: Tensor  # (sites, sites): whether step u looks at site i
 
-    @property
-    def binary(self) -> bool:
-        """Whether a site has one feature and one output."""
-        return self.noise.space.states == 2
 
-    @property
-    def cycles(self) -> int:
-        """How many cycles differ: one where earlier ones see nothing, or where time stands still."""
-        return 1 if self.grows or self.sweep else self.noise.cycles
-
-    def times(self) -> Tensor:
-        """Return the time of each step, (cycles, sites)."""
-        sites = torch.arange(self.noise.space.sites, device=self.looked_at.device)
-        first = torch.arange(self.cycles, device=sites.device)[:, None] * len(sites)
-        return first + (torch.zeros_like(sites) if self.sweep else sites)
-
-    def sees(self) -> Tensor:
-        """Return whether step u looks at site i, (sites, sites)."""
-        sites = torch.arange(self.noise.space.sites, device=self.looked_at.device)
-        others = sites[:, None] < sites if self.grows else sites[:, None] != sites
-        return others & self.looked_at
+def view_of(noise: SiteNoise, looked_at: Tensor, *, hides_erased: bool, sweep: bool) -> View:
+    """Find what the steps of a chain, or those of a sweep, look at."""
+    sites = torch.arange(noise.space.sites, device=looked_at.device)
+    grows = noise.is_hard and hides_erased and not sweep
+    cycles = 1 if grows or sweep else noise.cycles
+    first = torch.arange(cycles, device=sites.device)[:, None] * len(sites)
+    times = first + (torch.zeros_like(sites) if sweep else sites)
+    sees = (sites[:, None] < sites if grows else sites[:, None] != sites) & looked_at
+    return View(noise, grows, sweep, looked_at, noise.space.states == 2, cycles, times, sees)
 
 
 @dataclass(frozen=True)
@@ -88,22 +81,24 @@ class Plan:
     offset: Tensor  # (sites, outputs)
     pair: Tensor | None  # (sites, outputs, sites, features), zero where a step does not look
 
-    def times(self, factor: float) -> Plan:
-        """Multiply the logits."""
-        layers = tuple((factor * weight, part) for weight, part in self.layers)
-        return Plan(layers, factor * self.offset, None if self.pair is None else factor * self.pair)
 
-    def plus(self, other: Plan) -> Plan:
-        """Add the logits of another plan of the same view."""
-        pairs = [pair for pair in (self.pair, other.pair) if pair is not None]
-        total = pairs[0] + pairs[1] if len(pairs) == 2 else next(iter(pairs), None)
-        return Plan(self.layers + other.layers, self.offset + other.offset, total)
+def added(plans: Sequence[Plan], weights: Sequence[float] | None = None) -> Plan:
+    """Add the logits of plans of one view, each times its weight."""
+    layers, offset, pair = list[tuple[float, Layers]](), torch.zeros_like(plans[0].offset), None
+    for place, plan in enumerate(plans):
+        factor = 1.0 if weights is None else weights[place]
+        for weight, part in plan.layers:
+            layers.append((factor * weight, part))
+        offset = offset + factor * plan.offset
+        if plan.pair is not None:
+            pair = factor * plan.pair if pair is None else pair + factor * plan.pair
+    return Plan(tuple(layers), offset, pair)
 
 
 def pairwise_plan(view: View, pair: Tensor, bias: Tensor) -> Plan:
     """Make a plan of pairwise terms (sites, states, sites · states) and fields (sites, states)."""
     sites, states = view.noise.space.sites, view.noise.space.states
-    terms = pair.view(sites, states, sites, states) * view.sees()[:, None, :, None]
+    terms = pair.view(sites, states, sites, states) * view.sees[:, None, :, None]
     offset = bias
     if view.binary:
         terms = terms[:, 1:] - terms[:, :1]

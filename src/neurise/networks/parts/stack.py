@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -51,14 +52,19 @@ class Stack(nn.Module):
         for network in self.networks():
             network.reset(generator)
 
-    def forward(self, *inputs: Any) -> Tensor:
-        """Return the answers of every network to the same inputs, (..., K, states)."""
-        weights = dict(self.pattern.named_parameters())
+    def forward(self, *inputs: Any, weights: Mapping[str, Tensor] | None = None) -> Tensor:
+        """Return the answers of every network to the same inputs, (..., K, states).
+
+        ``weights`` take the place of the stack's own parameters, by the names that they have in the stack.
+        """
+        own: dict[str, Tensor] = dict(self.pattern.named_parameters())
+        for name, parameter in own.items():
+            chosen = parameter if weights is None else weights[f"pattern.{name}"]
+            own[name] = chosen[0] if self.size == 1 else chosen
         if self.size == 1:
-            alone = {name: parameter[0] for name, parameter in weights.items()}
-            answer: Tensor = functional_call(self.pattern, alone, inputs)
+            answer: Tensor = functional_call(self.pattern, own, inputs)
             return answer.unsqueeze(-2)
-        answers: Tensor = vmap(lambda own: functional_call(self.pattern, own, inputs), out_dims=-2)(weights)
+        answers: Tensor = vmap(partial(functional_call, self.pattern), in_dims=(0, None), out_dims=-2)(own, inputs)
         return answers
 
     def each(

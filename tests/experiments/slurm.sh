@@ -1,8 +1,8 @@
 #!/bin/sh
 # A Slurm of one node on this machine, from Debian's packages slurm-wlm and munge, in a folder of its own.
 #
-#     tests/cluster/slurm.sh start FOLDER     # as root; then SLURM_CONF=FOLDER/slurm.conf squeue
-#     tests/cluster/slurm.sh stop FOLDER
+#     tests/experiments/slurm.sh start FOLDER     # as root; then SLURM_CONF=FOLDER/slurm.conf squeue
+#     tests/experiments/slurm.sh stop FOLDER
 #
 # Nothing outside the folder is written, and no service of the machine is touched.
 set -eu

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -141,9 +142,9 @@ def server() -> Iterator[str]:
             process = subprocess.Popen(words, stdout=log, stderr=log, cwd=folder, **owner)
         try:
             ready = [binaries / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
-            for _ in range(60):
-                if subprocess.run(ready, capture_output=True).returncode == 0:
-                    break
+            while subprocess.run(ready, capture_output=True).returncode != 0:
+                assert process.poll() is None, (folder / "log").read_text()
+                time.sleep(0.1)
             yield f"postgresql://me:s3cret@127.0.0.1:{port}/postgres"
         finally:
             process.send_signal(signal.SIGINT)  # do not wait until pooled connections are closed

@@ -11,7 +11,7 @@ from neurise.space import Space
 from neurise.theory.starts import expected_gamma
 
 SPACE = Space(sites=2, states=3)
-TINY = {"width": 8, "depth": 1, "steps": 40, "batch_size": 64}
+TINY = {"width": 8, "depth": 1, "steps": 40, "training__batch_size": 64}
 
 
 def generator() -> torch.Generator:

@@ -24,6 +24,10 @@ from neurise.tuning.task import make_task
 from neurise.tuning.trial import RUNGS, run_trial
 
 
+def drawn_from_a_seed() -> optuna.Study:
+    return optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+
+
 def params_of(study: optuna.Study) -> list[dict[str, Any]]:
     return [trial.params for trial in study.get_trials()]
 
@@ -37,7 +41,7 @@ def test_score_is_the_mean_of_minus_log_p_over_the_rows_held_back(states: int) -
     made = Dataset(
         "noise", Space(4, states), np.arange(states), train=rows, validation=held, validation_weights=weights
     )
-    task = make_task(made, "neurise", {"width": 8, "depth": 1}, max_steps=30)
+    task = make_task(made, "neurise", cases.SMALL, max_steps=30)
     fitted = task.kind(**task.fixed).fit(rows, max_steps=30, verbose=False)
     law = exact.law(fitted).reshape((states,) * 4)  # by pushing the start through the chain, not by the likelihood
     nats = [-np.log(float(law[tuple(row)])) for row in held.tolist()]
@@ -46,7 +50,7 @@ def test_score_is_the_mean_of_minus_log_p_over_the_rows_held_back(states: int) -
 
 def test_less_noise_looks_better_to_the_loop_and_not_to_the_search() -> None:
     rows = cases.data(800, sites=4)
-    task = make_task(rows, "neurise", {"width": 16, "depth": 1}, max_steps=150)
+    task = make_task(rows, "neurise", cases.SMALL | {"width": 16}, max_steps=150)
     scores, looks, distances = [], [], []
     for keep_prob in (0.0, 0.95):
         model = task.kind(**task.fixed, keep_prob=keep_prob, cycles=1)
@@ -132,7 +136,7 @@ def test_the_best_configuration_is_on_disk_after_every_trial(tmp_path: Path, mon
 
 
 def test_a_trial_is_looked_at_on_its_way_and_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    study, task = optuna.create_study(), cases.task(steps=100)
+    study, task = drawn_from_a_seed(), cases.task(steps=100)
     trial = study.ask()
     run_trial(task, trial)
     assert sorted(study.trials[0].intermediate_values) == list(range(1, RUNGS))
@@ -143,7 +147,7 @@ def test_a_trial_is_looked_at_on_its_way_and_given_up(monkeypatch: pytest.Monkey
 
 
 def test_looking_at_a_trial_does_not_change_it() -> None:
-    task, study = cases.task(steps=60), optuna.create_study()
+    task, study = cases.task(steps=60), drawn_from_a_seed()
     value = run_trial(task, trial := study.ask())
     plain = task.kind(**task.fixed, **trial.params).fit(
         task.train.x, validation=task.held.x, max_steps=60, verbose=False
