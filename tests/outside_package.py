@@ -17,7 +17,8 @@ from neurise.networks.parts.layers import one_hot, visible_one_hot
 
 class Sines(SiteNetwork):
     def __init__(self, space, num_steps, *, width, depth, classes=0):
-        super().__init__(space, num_steps, width=width, depth=depth, classes=classes)
+        super().__init__()
+        self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
         self.first = nn.Parameter(torch.empty(space.sites * space.states + space.sites + classes, width))
         self.last = nn.Parameter(torch.empty(width, space.states))
 
@@ -172,22 +173,20 @@ from dataclasses import dataclass
 import torch
 
 from neurise.modeling.round_robin import RoundRobinModel
-from neurise.modeling.round_robin_objective import RoundRobinObjective
 
 
-@dataclass(frozen=True)
-class Quadratic(RoundRobinObjective):
-    def loss_of(self, logits, x_u):
-        observed = x_u.long()[..., None] == torch.arange(logits.shape[-1])
-        return (logits.softmax(-1) - observed.to(logits.dtype)).square().sum(-1)
+def quadratic(logits, x_u):
+    observed = x_u.long()[..., None] == torch.arange(logits.shape[-1])
+    return (logits.softmax(-1) - observed.to(logits.dtype)).square().sum(-1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Brier(RoundRobinModel):
     """NeurISE with the quadratic score."""
 
-    def _objective(self, network, frame):
-        return Quadratic(network, frame, self.chain.hide_noised)
+    def check(self):
+        super().check()
+        self.loss_ = quadratic
 '''
 
 METRIC = '''

@@ -28,7 +28,7 @@ class Committee(Conditionals):
     def __init__(self, members: Sequence[Conditionals], weights: Sequence[float]) -> None:
         super().__init__()
         self.noise, self.members = members[0].noise, nn.ModuleList(members)
-        self.hide_noised, self.ignored = members[0].hide_noised, members[0].ignored
+        self.hide_noised, self.ignored = all(member.hide_noised for member in members), members[0].ignored
         self.bytes_per_row = max(member.bytes_per_row for member in members)  # they are asked one after another
         self.weights = list(map(float, weights))
 
@@ -51,7 +51,8 @@ class Committee(Conditionals):
         plans = list[Plan]()
         for member in self:
             plan = member.plan(view)
-            if plan is None or member.certain(view) is not None:  # which a plan knows nothing of
+            # A plan knows nothing of what is certain, and is made for what the whole committee looks at.
+            if plan is None or member.certain(view) is not None or member.hide_noised != self.hide_noised:
                 return None
             plans.append(plan)
         return added(plans, self.weights)
