@@ -235,6 +235,7 @@ def test_an_experiment_runs(tmp_path: Path) -> None:
     assert sorted(row["metrics"]["square"] for row in rows if "metrics" in row) == [1, 4, 9]
 
 
+@pytest.mark.slow  # it imports everything
 def test_a_process_of_its_own_finds_it_too(package: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", ROWS)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), *sys.path]), "OMP_NUM_THREADS": "1"}

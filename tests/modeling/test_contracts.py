@@ -1,5 +1,6 @@
 """What every model promises, whatever it is: data in, ``fit``, ``sample`` out. A new model is tested here by being there."""
 
+import itertools
 import math
 from typing import Any
 
@@ -48,8 +49,13 @@ KINDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("X", KINDS.values(), ids=KINDS)
-def test_symbols_in_are_symbols_out(name: str, X: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*itertools.product(NAMES, ["letters", "int tensor", "one site"]), *itertools.product(["independent"], KINDS)],
+)
+def test_symbols_in_are_symbols_out(name: str, kind: str) -> None:
+    """One place translates symbols for all models: every kind of them is tried with one."""
+    X = KINDS[kind]
     drawn = tiny.model(name).fit(X, max_steps=3).sample(30, seed=0)
     assert isinstance(drawn, torch.Tensor) == isinstance(X, torch.Tensor)
     assert drawn.shape == (30, len(X[0]))
@@ -82,10 +88,10 @@ def test_seeds(name: str, variant: dict[str, Any]) -> None:
     assert not np.array_equal(first.sample(200), first.sample(200))
 
 
-@pytest.mark.parametrize("n", [1, 2, 1000, np.int64(7), 5.0])
-def test_as_many_rows_as_are_asked_for(name: str, n: Any) -> None:
+def test_as_many_rows_as_are_asked_for(name: str) -> None:
     model = tiny.model(name).fit(tiny.spins(sites=4), max_steps=3)
-    assert model.sample(n).shape == (n, 4)
+    for n in (1, 2, 1000, np.int64(7), 5.0):
+        assert model.sample(n).shape == (n, 4)
 
 
 def test_a_site_with_one_symbol_stays_constant_exactly(name: str, variant: dict[str, Any]) -> None:
@@ -160,17 +166,23 @@ def test_rows_of_weight_zero_never_influence(name: str, variant: dict[str, Any])
     assert np.array_equal(plain.sample(100, seed=0), padded.sample(100, seed=0))
 
 
-@pytest.mark.parametrize("wrap", [np.array, list, torch.tensor])
-def test_counts_mean_the_same_as_repeated_rows(name: str, variant: dict[str, Any], wrap: Any) -> None:
+def test_counts_mean_the_same_as_repeated_rows(name: str, variant: dict[str, Any]) -> None:
     X, counts = tiny.spins(20), [1 + i % 4 for i in range(20)]
     held = tiny.spins(20, seed=1)
-    counted = tiny.model(name, **variant).fit(X, weights=wrap(counts), validation=held)
+    counted = tiny.model(name, **variant).fit(X, weights=counts, validation=held)
     repeated = tiny.model(name, **variant).fit(np.repeat(X, counts, axis=0), validation=held)
     n = 4000
     difference = counted.sample(n, seed=0).mean(0) - repeated.sample(n, seed=1).mean(0)
     # Minibatches are drawn by levels of the cumulative weight, so both see the same rows and learn the same law. What is
     # left is sampling: each mean of n spins has a variance of at most 1/n; five standard deviations of the difference.
     assert np.abs(difference).max() < 5 * math.sqrt(2 / n)
+
+
+@pytest.mark.parametrize("wrap", [np.array, list, torch.tensor])
+def test_weights_come_in_any_form(wrap: Any) -> None:
+    X, counts = tiny.spins(20), [1 + i % 4 for i in range(20)]
+    weighted = tiny.model("independent").fit(X, weights=wrap(counts))
+    assert tiny.same_weights(weighted, tiny.model("independent").fit(np.repeat(X, counts, axis=0)))
 
 
 def test_weights_matter(name: str, variant: dict[str, Any]) -> None:

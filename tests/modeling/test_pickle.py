@@ -46,6 +46,15 @@ def made(case: str) -> Any:
     return tiny.model(name, **params)
 
 
+X = tiny.spins(sites=4)
+X[:, 2] = 1  # a constant site
+y = np.where(X[:, 0] > 0, "up", "down")
+
+
+def fitted(case: str) -> Any:
+    return made(case).fit(X, y, max_steps=5)
+
+
 @every
 @ways
 def test_an_unfitted_model_comes_back(case: str, way: str, tmp_path: Path) -> None:
@@ -57,16 +66,12 @@ def test_an_unfitted_model_comes_back(case: str, way: str, tmp_path: Path) -> No
 
 
 @every
-@ways
-def test_a_fitted_model_comes_back(case: str, way: str, tmp_path: Path) -> None:
-    X = tiny.spins(sites=4)
-    X[:, 2] = 1  # a constant site
-    y = np.where(X[:, 0] > 0, "up", "down")
-    model = made(case).fit(X, y, max_steps=5)
+def test_a_fitted_model_comes_back(case: str, tmp_path: Path) -> None:
+    model = fitted(case)
     for use in (False, True):  # before anything was asked, and after
         if use:
             model.sample(5, seed=0)
-        again = there_and_back(model, way, tmp_path)
+        again = there_and_back(model, "joblib" if use else "pickle", tmp_path)
         assert again.get_params() == model.get_params()
         assert tiny.same_weights(again, model)
         assert np.array_equal(again.sample(50, seed=1), model.sample(50, seed=1))
@@ -88,6 +93,7 @@ def test_losses_are_equal_where_their_parameters_are(name: str) -> None:
     assert losses.tempered_screening(0.5) != losses.weighted_screening(0.5)
 
 
+@pytest.mark.slow  # two processes import everything
 def test_workers_of_scikit_learn_fit_it() -> None:
     X, model = tiny.spins(60), tiny.model(steps=5)
     alone = cross_val_score(model, X, cv=2)

@@ -9,8 +9,8 @@ import torch
 
 from neurise import GGM, exact
 from neurise.conditionals.base import Frame
-from neurise.modeling.round_robin_objective import Example
-from neurise.models.ggm import ClassifierObjective
+from neurise.modeling.round_robin_objective import Example, RoundRobinObjective
+from neurise.models.ggm import KeptOrRedrawn
 from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space
 
@@ -31,10 +31,11 @@ class TrueLogits(torch.nn.Module):
         return logits.unsqueeze(-2)  # a stack of one network
 
 
-def objective_of(pmf: torch.Tensor, noise: RoundRobin) -> ClassifierObjective:
+def objective_of(pmf: torch.Tensor, noise: RoundRobin) -> RoundRobinObjective:
     network = TrueLogits(exact.ExactConditionals(pmf, noise))
     free = torch.full((noise.space.sites,), -1)
-    return ClassifierObjective(network, Frame(noise, 0, free), hide_noised=False)  # type: ignore[arg-type]
+    loss = KeptOrRedrawn(noise.keep_prob)
+    return RoundRobinObjective(network, Frame(noise, 0, free), loss, hide_noised=False)  # type: ignore[arg-type]
 
 
 def every_row(noise: RoundRobin, t: int) -> Example:
@@ -103,7 +104,10 @@ def test_both_reversals_are_exact_with_exact_conditionals(space: Space, heat_bat
 def test_the_two_reversals_differ() -> None:
     space = SPACES[0]
     pmf = torch.from_numpy(oracles.random_law(space, seed=0))
-    laws = [exact.law(exact.ExactConditionals(pmf, RoundRobin(space, 0.4, 1, heat_bath))) for heat_bath in (0, 1)]
+    laws = [
+        exact.law(exact.ExactConditionals(pmf, RoundRobin(space, 0.4, heat_bath=heat_bath)))
+        for heat_bath in (False, True)
+    ]
     assert float((laws[0] - laws[1]).abs().max()) > 1e-3
 
 

@@ -52,8 +52,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """What suits the data, where the user left it open. ``check`` finds it."""
     loss_: Loss = field(init=False)
     """What the networks minimise. ``check`` of a method sets it."""
-    noise_options_: dict[str, Any] = field(init=False, default_factory=dict)
-    """Further arguments of the noise."""
+    noise_options_: dict[str, Any] | None = field(init=False, default=None)
+    """Further arguments of the noise, if there are any."""
     neighbours_: Tensor | None = field(init=False, default=None)
     """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
     calibrates_: bool = field(init=False, default=False)
@@ -135,7 +135,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
             )
         make: Callable[..., SiteNoise] = kind
-        noise = make(schema.space, self.keep_prob, cycles=self.cycles, steps=chain.steps, **self.noise_options_)
+        noise = make(schema.space, self.keep_prob, cycles=self.cycles, steps=chain.steps, **(self.noise_options_ or {}))
         classes = 0 if schema.labels is None else len(schema.labels.classes)
         return Frame(noise, classes, schema.constant.to(self.device_))
 
