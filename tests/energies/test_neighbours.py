@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from neurise.space import Space
-from neurise.training import neighbours
+from neurise.energies import neighbours
 from neurise.rows import Rows
 from neurise.energies.regressions import sample_of
 

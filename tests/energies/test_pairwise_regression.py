@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from neurise.space import Space
-from neurise.training import pairwise, regressions
+from neurise.energies import pairwise_regression as pairwise
+from neurise.energies import regressions
 from neurise.rows import Rows
 from neurise.energies.pairwise_regression import Terms
 from neurise.energies.regressions import Fit

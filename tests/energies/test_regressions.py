@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neurise.training import regressions
+from neurise.energies import regressions
 from neurise.rows import Rows
 from neurise.energies.regressions import Descent, Fit, Sample
 

@@ -24,7 +24,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "y": np.where(tiny.spins()[:, 0] > 0, "up", "down"),
         "weights": np.arange(60) % 4,
     },
-    "nothing held back": {"params": {"validation_fraction": 0}},
+    "nothing held back": {"params": {"training__validation_fraction": 0}},
     "an own validation set": {"validation": tiny.spins(seed=1)},
 }
 
@@ -96,7 +96,7 @@ def test_a_run_that_is_over_is_not_run_again(tmp_path: Path, monkeypatch: pytest
 
 def test_patience_that_was_lost_is_not_found_again(tmp_path: Path) -> None:
     coins = np.random.default_rng(0).choice([-1, 1], size=(40, 8))
-    params = {"width": 32, "patience": 3, "learning_rate": 0.02}
+    params = {"width": 32, "training__patience": 3, "training__learning_rate": 0.02}
     whole = tiny.model(**params).fit(coins, max_steps=2000, checkpoint=tmp_path)
     again = tiny.model(**params).fit(coins, max_steps=2000, checkpoint=tmp_path, resume=True)
     assert again.stopped_ == whole.stopped_ == "patience"
@@ -127,7 +127,7 @@ def test_a_checkpoint_is_not_overwritten_by_mistake(tmp_path: Path) -> None:
         ({"validation": tiny.spins(seed=2)}, "data was '[0-9a-f]+', is '[0-9a-f]+'"),
         ({"weights": np.ones(60)}, "data was"),
         ({"y": np.arange(60) % 2}, "data was"),
-        ({"params": {"learning_rate": 0.5}}, r"model was .*learning_rate.*is .*0\.5"),
+        ({"params": {"training__learning_rate": 0.5}}, r"model was .*learning_rate.*is .*0\.5"),
         ({"params": {"order": [1, 0, 2]}}, "model was"),
         ({"seed": np.int64(3)}, "seed was 0, is 3"),
         ({"max_steps": 77}, "max_steps was 40, is 77"),

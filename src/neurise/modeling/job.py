@@ -54,8 +54,6 @@ class Job:
             "data": digest(self.rows, self.held),
             **self.identity,
             "seed": self.seed,
-            "max_steps": self.settings.max_steps,
-            "max_seconds": self.settings.max_seconds,
             "device": self.device.type,
         }
         settings = self.settings.after(self.prepare_weights())
@@ -91,8 +89,6 @@ class Job:
 
     def _place(self, settings: Settings) -> tuple[Source, Source | None]:
         """Put the rows where the network can learn from them."""
-        if self.device.type == "cpu":
-            return self.rows, self.held
         others = memory.training_bytes(self.objective.network, 0, settings.batch_size, self.objective.bytes_per_example)
         room = placing.room_for_rows(self.device, others)
         options: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from abc import abstractmethod
@@ -18,6 +19,7 @@ from neurise.modeling.job import Job
 from neurise.modeling.model import Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
 from neurise.rows import Rows, split
+from neurise.training import distributed
 from neurise.training.loop import TrainingDiverged, Watcher
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings, Training
@@ -64,15 +66,21 @@ class TrainedModel(Model):
 
     def show(self, job: Job, state: TrainingState) -> None:
         """Put the averaged weights of a job under way into the model, so that a callback can use it."""
-        job.objective.network.load_state_dict(state.average, strict=False)
-        self.objective_ = job.objective
+        shown = copy.deepcopy(job.objective)  # the network itself goes on from its own weights
+        shown.network.requires_grad_(False).load_state_dict(state.average, strict=False)
+        self.objective_ = shown
 
     # --- training --------------------------------------------------------------------------------------------------
 
     def job(self, objective: Objective, rows: Rows, held: Rows | None, run: Run, **more: Any) -> Job:
         """Make a job for this model."""
         settings = self.settings(run.max_steps, run.max_seconds)
-        identity = {"model": json.dumps([type(self).__name__, plain(self.flat_params()), plain(settings)])}
+        identity = {
+            "model": json.dumps([type(self).__name__, plain(self.flat_params())]),
+            "settings": json.dumps(plain(replace(settings, max_steps=None, max_seconds=None))),
+            "max_steps": settings.max_steps,
+            "max_seconds": settings.max_seconds,  # of the whole run; how much of it a job has depends on the clock
+        }
         return Job(objective, rows, held, settings, run.seed, self.device_, self.space_.states, identity, **more)
 
     def built(self) -> Objective:
@@ -111,7 +119,10 @@ class TrainedModel(Model):
         for number, job in enumerate(jobs):
             trained.append(job)
             if run.max_seconds is not None:  # what earlier jobs left over is for the later ones
-                left = (run.max_seconds - (time.monotonic() - began)) / (len(jobs) - number)
+                # A job that goes on from a checkpoint has spent more than the clock says; several processes agree on one clock.
+                recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs[:number] if earlier.history)
+                spent = max(distributed.agreed(time.monotonic() - began), recorded)
+                left = (run.max_seconds - spent) / (len(jobs) - number)
                 job.settings = replace(job.settings, max_seconds=max(left, 1e-3))
             try:
                 job.run(

@@ -141,6 +141,8 @@ def _run(
             good = copied(state.average)
             evaluate(score, state, mean, settings)
             called_off = any(_told(watchers, state))
+            if team is not None and watchers:  # a callback may decide otherwise in another process
+                called_off = team.agree(0.0, called_off)[1]
             now = time.monotonic()
             if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
                 state.save(path, fingerprint)
@@ -150,6 +152,7 @@ def _run(
             mean = torch.stack(sums).mean(0).cpu()
             _check(mean, state, good, settings)
             evaluate(score, state, mean, settings)
+            _told(watchers, state)
         if path is not None and reason != "interrupted":
             state.save(path, fingerprint)
     progress.update(state.step, settings.progress(state.step, state.seconds), *_validation_fact(state), last=True)
