@@ -114,6 +114,15 @@ def test_ctrl_c_leaves_a_usable_model(
     assert_usable(model)
 
 
+def test_sigterm_leaves_a_usable_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    at_step(monkeypatch, 25, lambda state: os.kill(os.getpid(), signal.SIGTERM))
+    model = tiny.model().fit(tiny.spins(), max_steps=10**9, verbose=False)
+    assert model.stopped_ == "interrupted"
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert_usable(model)
+
+
 def test_ctrl_c_from_outside_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     # The timer starts with training; the run has no other end, so that no speed is assumed.
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))

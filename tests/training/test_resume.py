@@ -13,6 +13,7 @@ import pytest
 import tiny
 from steps import replace_steps
 
+from neurise.modeling.job import Job
 from neurise.modeling.model import Model
 from neurise.training import loop
 
@@ -25,6 +26,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "weights": np.arange(60) % 4,
     },
     "nothing held back": {"params": {"training__validation_fraction": 0}},
+    "a limit of time besides": {"max_seconds": 1e9},
     "an own validation set": {"validation": tiny.spins(seed=1)},
 }
 
@@ -155,6 +157,24 @@ def test_resuming_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file"):
         run({}, checkpoint=tmp_path / "file")
+
+
+def test_what_a_kind_left_of_the_time_is_for_the_next_even_after_resuming(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float | None] = []
+
+    def run(job: Job, **_: Any) -> None:
+        """Say that a checkpoint was found of a run that had taken six seconds of ten."""
+        given.append(job.settings.max_seconds)
+        job.stopped = "time"
+        job.history.append({"step": 1.0, "seconds": 6.0, "loss": 1.0})
+
+    monkeypatch.setattr(Job, "run", run)
+    tiny.model(members=2, architecture__pairwise=True).fit(tiny.spins(), max_seconds=10.0)
+    first, second = given
+    assert first is not None
+    assert second is not None
+    assert first <= 5
+    assert second <= 4
 
 
 CHILD = """
