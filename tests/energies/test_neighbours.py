@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from neurise.space import Space
 from neurise.energies import neighbours
-from neurise.rows import Rows
 from neurise.energies.regressions import sample_of
+from neurise.rows import Rows
+from neurise.space import Space
 
 CPU = torch.device("cpu")
 SPACES = pytest.mark.parametrize("space", pairwise_models.SPACES, ids=["p=2", "p=3"])

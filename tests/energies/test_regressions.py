@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from neurise.energies import regressions
-from neurise.rows import Rows
 from neurise.energies.regressions import Descent, Fit, Sample
+from neurise.rows import Rows
 
 CPU = torch.device("cpu")
 STATES = pytest.mark.parametrize("states", [2, 3])
