@@ -16,6 +16,7 @@ import neurise
 from neurise import exact
 from neurise.conditionals.committee import Committee
 from neurise.energies import pairwise_regression as pairwise
+from neurise.energies import regressions
 from neurise.energies.chain_terms import adjacency
 from neurise.modeling.trained import TrainedModel
 from neurise.networks.pairwise_terms import PairwiseTerms
@@ -33,6 +34,7 @@ def _fewer_penalties(monkeypatch: pytest.MonkeyPatch) -> None:
     # All that is compared has the same, and two that are judged by one fold are fast.
     monkeypatch.setattr(pairwise, "STRENGTHS", (0.2, 0.02))
     monkeypatch.setattr(pairwise, "FEW_ROWS", 0)
+    monkeypatch.setattr(regressions, "ITERATIONS", 60)
 
 
 def data(states: int, n: int = 200, seed: int = 0) -> np.ndarray:

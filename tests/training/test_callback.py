@@ -12,7 +12,7 @@ import pytest
 import tiny
 import torch
 
-from neurise.energies import pairwise_regression
+from neurise.energies import pairwise_regression, regressions
 from neurise.modeling.model import Model
 from neurise.training import loop
 from neurise.training.distributed import TEAM
@@ -36,6 +36,7 @@ def _one_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairwise terms are not the subject here: one fit will do."""
     monkeypatch.setattr(pairwise_regression, "STRENGTHS", (0.2,))
     monkeypatch.setattr(pairwise_regression, "FEW_ROWS", 0)
+    monkeypatch.setattr(regressions, "ITERATIONS", 60)
 
 
 def use(model: Model) -> np.ndarray:
