@@ -101,7 +101,10 @@ def test_both_reversals_are_exact_with_exact_conditionals(space: Space, heat_bat
 def test_the_two_reversals_differ() -> None:
     space = SPACES[0]
     pmf = torch.from_numpy(oracles.random_law(space, seed=0))
-    laws = [exact.law(exact.ExactConditionals(pmf, RoundRobin(space, 0.4, 1, heat_bath=bool(heat_bath)))) for heat_bath in (0, 1)]
+    laws = [
+        exact.law(exact.ExactConditionals(pmf, RoundRobin(space, 0.4, 1, heat_bath=bool(heat_bath))))
+        for heat_bath in (0, 1)
+    ]
     assert float((laws[0] - laws[1]).abs().max()) > 1e-3
 
 

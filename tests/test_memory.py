@@ -3,8 +3,7 @@ import tiny
 import torch
 from torch import nn
 
-from neurise import NeurISE
-from neurise.training import memory
+from neurise import NeurISE, memory
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ def test_where_nothing_is_known_of_memory_nothing_is_refused(monkeypatch: pytest
 
 
 def test_training_that_cannot_fit_does_not_start() -> None:
-    model = tiny.model(batch_size=10**13)
+    model = tiny.model(training__batch_size=10**13)
     with pytest.raises(MemoryError, match="smaller batch_size"):
         model.fit(tiny.spins())
     assert not hasattr(model, "objective_")
