@@ -131,7 +131,7 @@ class Conditionals(nn.Module, ABC):
         """Follow rows (sites, n) through a cycle (1,), from site ``top`` − 1 to 0, or through a sweep at time 0."""
         top = len(x) if top is None else top
         view = self.view(sweep=sweep)
-        plan = None if view is None else self._plans.get(sweep) or self.plan(view)
+        plan = None if view is None else self.planned(view)
         if view is None or plan is None:
             return self._walk_without_plan(x, y, cycle, top=top, sweep=sweep, precision=precision)
         return Planned(plan, view, cycle, x, y, top=top, precision=precision)
@@ -166,6 +166,10 @@ class Conditionals(nn.Module, ABC):
     def plan(self, view: View) -> Plan | None:
         """Return what a fast walk needs; None where there is no such form."""
         return None
+
+    def planned(self, view: View) -> Plan | None:
+        """Return the plan that was laid out, or make it: :meth:`plan` of the same weights, without doing the work twice."""
+        return self._plans[view.sweep] if view.sweep in self._plans else self.plan(view)
 
     def certain(self, view: View) -> Certain | None:
         """Return the sites whose answer is known beforehand, if there are any."""
