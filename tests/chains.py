@@ -149,11 +149,8 @@ def committee(members: int, **kind: object) -> Conditionals:
 
 
 def labels(conditionals: Conditionals, n: int) -> torch.Tensor | None:
-    classes = (
-        0
-        if isinstance(getattr(conditionals, "inner", conditionals), Committee)
-        else learnt(conditionals).network.classes
-    )
+    inner = conditionals.inner if isinstance(conditionals, KnownSites) else conditionals
+    classes = learnt(next(iter(inner)) if isinstance(inner, Committee) else inner).network.classes
     return torch.arange(n) % classes if classes else None
 
 

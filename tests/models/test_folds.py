@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from neurise.models._folds import with_folds, without_folds
 
 import neurise
-from neurise.models import _many
-from neurise.models._folds import with_folds, without_folds
 from neurise.modeling.model import Run
+from neurise.models import _many
 from neurise.rows import Rows
 
 FOLDS = 5

@@ -6,10 +6,10 @@ import oracles
 import pytest
 import tiny
 import torch
+from neurise.models._round_robin_objective import Example
 
 from neurise import GGM, exact
 from neurise.conditionals import NetworkConditionals
-from neurise.models._round_robin_objective import Example
 from neurise.models.ggm import ClassifierObjective
 from neurise.noise.round_robin import RoundRobin
 from neurise.space import Space

@@ -9,19 +9,19 @@ import chains
 import numpy as np
 import pytest
 import torch
+from neurise.models._kinds import SHARES, join, weigh
+from neurise.networks._committee import Committee
+from neurise.training.validation import noised
 from torch import nn
 
 from neurise import losses
 from neurise.conditionals import NetworkConditionals
-from neurise.models._kinds import SHARES, join, weigh
 from neurise.models.neurise import ConditionalObjective
-from neurise.networks._committee import Committee
 from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin
+from neurise.rows import Rows
 from neurise.sampling import graphs, incremental, reverse
 from neurise.space import Space
-from neurise.rows import Rows
-from neurise.training.validation import noised
 
 SPACES = {"bits": Space(sites=4, states=2), "trits": Space(sites=3, states=3)}
 both = pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)

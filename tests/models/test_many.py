@@ -15,8 +15,8 @@ from steps import replace_steps
 
 import neurise
 from neurise import discovery
-from neurise.models import _many
 from neurise.modeling.model import Model, Run
+from neurise.models import _many
 from neurise.training.state import TrainingState
 
 TRAINED = [name for name in discovery.names("neurise.models") if tiny.is_trained(name)]

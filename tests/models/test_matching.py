@@ -10,19 +10,19 @@ import oracles
 import pytest
 import tiny
 import torch
+from neurise.models._matching import drawn_evenly, match
+from neurise.models._pairwise.terms import adjacency
+from neurise.networks._committee import Committee
 from torch import Tensor, nn
 
 import neurise
 from neurise import exact, likelihood
 from neurise.conditionals import NetworkConditionals
-from neurise.models._matching import drawn_evenly, match
-from neurise.models._pairwise.terms import adjacency
 from neurise.models.neurise import NeurISE
-from neurise.networks._committee import Committee
 from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin
-from neurise.space import Space
 from neurise.rows import Rows
+from neurise.space import Space
 
 SPACES = pytest.mark.parametrize("space", [Space(sites=4, states=2), Space(sites=3, states=4)], ids=["bits", "four"])
 

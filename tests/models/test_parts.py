@@ -19,9 +19,9 @@ from steps import replace_steps
 
 import neurise
 from neurise import exact
-from neurise.models import _trained
-from neurise.modeling.trained import TrainedModel, _merged
 from neurise.modeling.model import Model
+from neurise.modeling.trained import TrainedModel, _merged
+from neurise.models import _trained
 from neurise.training import loop, regressions
 from neurise.training.loop import TrainingDiverged
 from neurise.training.state import TrainingState

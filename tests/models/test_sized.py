@@ -15,8 +15,8 @@ from sklearn.base import clone
 
 import neurise
 from neurise import exact
-from neurise.models import _many, _sized
 from neurise.modeling.sizes import MOST_COLUMNS, MOST_WORK, ON_CPU, SIZES, suited
+from neurise.models import _many, _sized
 
 OPEN = ("width", "depth", "members", "skip", "batch_size", "learning_rate")
 STEPS = 10

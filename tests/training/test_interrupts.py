@@ -5,7 +5,6 @@ import signal
 import threading
 
 import pytest
-
 from neurise.training.interrupts import Interrupts
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

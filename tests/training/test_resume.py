@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny
+from neurise.modeling.job import Job
 from steps import replace_steps
 
-from neurise.modeling.job import Job
 from neurise.modeling.model import Model
 from neurise.training import loop
 

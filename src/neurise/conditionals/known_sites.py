@@ -56,11 +56,15 @@ class KnownSites(Conditionals):
     def lay_out(self) -> Self:
         """Lay the learnt part out, which walks by itself."""
         self.inner.lay_out()
-        return super().lay_out()
+        return self
 
     def plan(self, view: View) -> Plan | None:
         """Plan the learnt part."""
         return self.inner.plan(view)
+
+    def planned(self, view: View) -> Plan | None:
+        """Return the plan of the learnt part: one copy of it serves both."""
+        return self.inner.planned(view)
 
     def certain(self, view: View) -> Certain:
         """Write the known answers down for every cycle."""
