@@ -10,7 +10,7 @@ import torch
 
 from neurise import exact, likelihood
 from neurise.conditionals.base import Frame
-from neurise.conditionals.known_sites import KnownSites, checked_unseen
+from neurise.conditionals.known_sites import KnownSites
 from neurise.conditionals.network_conditionals import NetworkConditionals
 from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin

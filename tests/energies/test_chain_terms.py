@@ -10,7 +10,6 @@ import oracles
 import pytest
 import tiny
 import torch
-from neurise.energies.chain_terms import adjacency
 from steps import replace_steps
 
 import neurise
@@ -18,6 +17,7 @@ from neurise import exact
 from neurise.conditionals.committee import Committee
 from neurise.energies import pairwise_regression as pairwise
 from neurise.energies import regressions
+from neurise.energies.pairwise_regression import adjacency
 from neurise.modeling.trained import TrainedModel
 from neurise.networks.pairwise_terms import PairwiseTerms
 from neurise.rows import Rows, with_folds

@@ -34,7 +34,7 @@ ROWS = tiny.spins(5)
 @pytest.fixture(autouse=True)
 def _one_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairwise terms are not the subject here: one fit will do."""
-    monkeypatch.setattr(pairwise_regression, "STRENGTHS", (0.2,))
+    monkeypatch.setattr(regressions, "STRENGTHS", (0.2,))
     monkeypatch.setattr(pairwise_regression, "FEW_ROWS", 0)
     monkeypatch.setattr(regressions, "ITERATIONS", 60)
 

@@ -5,7 +5,8 @@ import signal
 import threading
 
 import pytest
-from neurise.training.interrupts import Interrupts
+
+from neurise.training.loop import Interrupts
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny
-from neurise.modeling.job import Job
 from steps import replace_steps
 
 from neurise.modeling.model import Model
+from neurise.modeling.trained import Job
 from neurise.training import loop
 
 STEPS = 40

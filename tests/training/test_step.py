@@ -14,7 +14,7 @@ from neurise.rows import Batch, Rows
 from neurise.training.settings import Settings
 from neurise.training.stacked import ManyObjective, ManyRows
 from neurise.training.state import TrainingState
-from neurise.training.step import Step, clip_, learnt_parameters, optimizer
+from neurise.training.step import Step, clip_, optimizer
 
 SETTINGS = Settings(
     batch_size=8,

@@ -59,8 +59,8 @@ class MomentMatched(Conditionals):
 
     def plan(self, view: View) -> Plan | None:
         """Add the terms to the plan of the chain."""
-        plan = self.inner.plan(view)
-        return plan if plan is None or view.sweep else added([plan, self.terms.plan(view)])
+        plan, terms = self.inner.plan(view), self.terms.plan(view)
+        return plan if plan is None or terms is None or view.sweep else added([plan, terms])
 
     def description(self) -> dict[str, Any]:
         """Describe the inner conditionals."""

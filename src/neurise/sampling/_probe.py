@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import torch
 
-from neurise.networks.parts.plan import Layers, Plan, View
+from neurise.networks.parts.plan import Layers, Plan, view_of
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling._cycle import run_cycle
 from neurise.sampling._kind import Kind
@@ -61,7 +61,9 @@ def launch_for(device: torch.device, kind: Kind, precision: str) -> Launch | Non
 
 def attempt(device: torch.device, kind: Kind, precision: str, launch: Launch) -> None:
     """Run the kernel on one row of one site."""
-    view = View(RoundRobin(Space(1, kind.states), 0.0), kind.grows, False, torch.ones(1, dtype=torch.bool))
+    everything = torch.ones(1, dtype=torch.bool, device=device)
+    noise = RoundRobin(Space(1, kind.states), 0.0)
+    view = view_of(noise, everything, hides_erased=kind.grows, sweep=False)
     packed = pack(_smallest(kind, device), view, None, precision=precision, launch=launch)
     x = torch.zeros(1, 1, dtype=torch.uint8, device=device)
     level = torch.full((1, 1), 0.5, dtype=torch.float64, device=device)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neurise.networks.parts import inputs as parts
+from neurise.networks.parts import layers as parts
 from neurise.networks.site_mlp import SiteMLP
 from neurise.space import Space
 
