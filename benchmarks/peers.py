@@ -94,10 +94,8 @@ def fit(models: list[neurise.Model], rows: list[np.ndarray], seeds: list[int], a
 
 def cost(fitted: neurise.Model) -> dict[str, Any]:
     steps = int(fitted.history_[-1]["step"]) if fitted.history_ else 0
-    return {
-        "examples": steps * (fitted.training.batch_size if isinstance(fitted, TrainedModel) else 0),
-        "parameters": fitted.num_parameters_,
-    }
+    batch = fitted.training.batch_size if isinstance(fitted, TrainedModel) else 0
+    return {"examples": steps * batch, "parameters": fitted.num_parameters_}
 
 
 def alone(model: neurise.Model, rows: np.ndarray, arguments: argparse.Namespace) -> float | None:

@@ -2,7 +2,8 @@
 
     python benchmarks/quality.py ising --device cuda
     python benchmarks/quality.py mnist --device cuda --seconds 40 --set width=512 --set depth=3 --set 'loss="cross_entropy"'
-    python benchmarks/quality.py dwave --device cuda --graph --set calibrate=true --set corrector__clean=0.25 --set corrector__sweeps=20
+    python benchmarks/quality.py dwave --device cuda --graph --set calibrate=true --set corrector__clean=0.25 \\
+        --set corrector__sweeps=20
     python benchmarks/quality.py debd --device cuda --names nltcs plants
     python benchmarks/quality.py ghz --device cuda
 
