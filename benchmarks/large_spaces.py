@@ -45,7 +45,8 @@ def main() -> None:
     )
     print(f"{machine}, torch {torch.__version__}, {data.name}\n")
     print("| task | seconds | peak memory | |\n|---|---|---|---|")
-    network = {"width": 256, "depth": 2, "batch_size": 1024, "members": 1, "skip": False}
+    network = {"width": 256, "depth": 2, "members": 1, "architecture": neurise.Architecture(pairwise=False)}
+    network["training"] = neurise.Training(batch_size=1024)
     hard = neurise.NeurISE(**network).fit(rows, device=device, max_steps=50, verbose=False)
     timed(f"{arguments.samples:,} samples", lambda: hard.sample(arguments.samples, seed=0).shape, device)
     timed("exact law, hard noise", lambda: f"sums to {float(neurise.exact.law(hard).sum()):.12f}", device)

@@ -42,9 +42,9 @@ def main() -> None:
     asked = parser.parse_args()
     data = neurise.datasets.edwards_anderson(asked.side, seed=0)
     samples = [data.sample(asked.rows, seed=seed) for seed in range(asked.models)]
-    size = {"width": asked.width, "depth": asked.depth, "batch_size": asked.batch, "patience": asked.steps}
-    size |= {"heads": "shared", "residual": False, "members": 1, "skip": False}  # the paper's network
-    size |= {"learning_rate": 2e-3}
+    training = neurise.Training(batch_size=asked.batch, patience=asked.steps, learning_rate=2e-3)
+    form = {"loss": neurise.NeurISE().loss, "chain__hide_noised": True}  # but for these, the paper's
+    size = {"width": asked.width, "depth": asked.depth, "training": training, **form}
     run = {"device": asked.device, "max_steps": asked.steps, "verbose": False}
     machine = (
         torch.cuda.get_device_name()
@@ -54,15 +54,17 @@ def main() -> None:
     print(f"{machine}, torch {torch.__version__}, {data.name}, {size}\n")
     alone, together, scores = [], [], []
     for repeat in range(asked.repeats):
-        one = neurise.NeurISE(**size).fit(samples[0], seed=repeat, **run)
-        many = neurise.fit_many(neurise.NeurISE(**size), samples, seeds=range(repeat, repeat + asked.models), **run)
+        one = neurise.NeurISE.paper(**size).fit(samples[0], seed=repeat, **run)
+        many = neurise.fit_many(
+            neurise.NeurISE.paper(**size), samples, seeds=range(repeat, repeat + asked.models), **run
+        )
         alone.append(milliseconds_a_step(one))
         together.append(milliseconds_a_step(many[0]))
         scores.append((one, many))
     ratio = statistics.median(together) / statistics.median(alone)
     best = [min(record["validation"] for record in model.history_) for model in scores[0][1]]
     single = min(record["validation"] for record in scores[0][0].history_)
-    print("| models | ms a step: median (least … greatest) | validation, nats a site |\n|---|---|---|")
+    print("| models | ms per step: median (least … greatest) | validation, nats per site |\n|---|---|---|")
     print(f"| 1 | {shown(alone)} | {single:.4f} |")
     print(f"| {asked.models} | {shown(together)} | {statistics.mean(best):.4f} ± {statistics.pstdev(best):.4f} |")
     print(f"\n{asked.models} models take {ratio:.2f} times as long as one")

@@ -33,52 +33,48 @@ import torch
 import neurise
 from neurise.comparison import count_parameters, match_width
 from neurise.laws import distance
-from neurise.models._trained import TrainedModel
+from neurise.modeling.trained import TrainedModel
 from neurise.space import Space
 
 FOREVER = 10**6
 """Evaluations without improvement that are borne: all of the budget is used, and the best weights are kept."""
 
 
-ALONE: dict[str, Any] = {"members": 1, "skip": False}
-PAPER: dict[str, Any] = {"heads": "shared", "residual": False, **ALONE}
-"""The network of the paper, whose parameters are counted."""
+ALONE: dict[str, Any] = {"members": 1, "architecture__pairwise": False}
 
 
 def methods(depth: int, steps: int) -> dict[str, neurise.Model]:
     """Each method at its best; published forms that are not are marked."""
-    network: dict[str, Any] = {"depth": depth, "patience": FOREVER}
-    soft: dict[str, Any] = {**network, **ALONE, "keep_prob": 0.2, "cycles": 3}
-    return {
-        "NeurISE": neurise.NeurISE(members=4, skip=True, **network),
-        "NeurISE, one network": neurise.NeurISE(**ALONE, **network),
-        "NeurISE, paper's network, screening": neurise.NeurISE(loss="screening", **PAPER, **network),
-        "NeurISE, paper's network, cross-entropy": neurise.NeurISE(loss="cross_entropy", **PAPER, **network),
-        "NeurISE, soft noise": neurise.NeurISE(**soft),
-        "GGM, Bayes": neurise.GGM(**soft),
-        "GGM, heat bath": neurise.GGM(reverse="heat_bath", **soft),
-        "D3PM, absorbing": neurise.D3PM(noise="absorbing", timesteps=steps, **network),
-        "D3PM, uniform": neurise.D3PM(noise="uniform", timesteps=steps, **network),
-        "D3PM, uniform, published posterior": neurise.D3PM(
-            noise="uniform", posterior="published", timesteps=steps, **network
-        ),
-        "SEDD, absorbing": neurise.SEDD(noise="absorbing", sampling_steps=steps, **network),
-        "SEDD, uniform": neurise.SEDD(noise="uniform", sampling_steps=steps, **network),
-        "DFM, mask": neurise.DFM(source="mask", sampling_steps=steps, **network),
-        "DFM, uniform": neurise.DFM(source="uniform", sampling_steps=steps, **network),
-        "pairwise": neurise.Pairwise(),
-        "independent": neurise.Independent(),
-        "memorize": neurise.Memorize(),
+    soft: dict[str, Any] = {**ALONE, "keep_prob": 0.2, "cycles": 3}
+    trained = {
+        "NeurISE": neurise.NeurISE().set_params(members=4, architecture__pairwise=True),
+        "NeurISE, one network": neurise.NeurISE().set_params(**ALONE),
+        "NeurISE, the paper's form": neurise.NeurISE.paper(),
+        "NeurISE, the paper's form, cross-entropy": neurise.NeurISE.paper(loss="cross_entropy"),
+        "NeurISE, soft noise": neurise.NeurISE().set_params(**soft),
+        "GGM, Bayes": neurise.GGM().set_params(**soft),
+        "GGM, heat bath": neurise.GGM(reverse="heat_bath").set_params(**soft),
+        "D3PM, absorbing": neurise.D3PM(noise="absorbing", timesteps=steps),
+        "D3PM, uniform": neurise.D3PM(noise="uniform", timesteps=steps),
+        "D3PM, uniform, published posterior": neurise.D3PM(noise="uniform", posterior="published", timesteps=steps),
+        "SEDD, absorbing": neurise.SEDD(noise="absorbing", sampling_steps=steps),
+        "SEDD, uniform": neurise.SEDD(noise="uniform", sampling_steps=steps),
+        "DFM, mask": neurise.DFM(source="mask", sampling_steps=steps),
+        "DFM, uniform": neurise.DFM(source="uniform", sampling_steps=steps),
     }
+    for model in trained.values():
+        model.set_params(depth=depth, training__patience=FOREVER)
+    counted = {"pairwise": neurise.Pairwise(), "independent": neurise.Independent(), "memorize": neurise.Memorize()}
+    return {**trained, **counted}
 
 
 def on_equal_footing(model: neurise.Model, arguments: argparse.Namespace, space: Space) -> neurise.Model:
     """Give a model of a network the batch and the number of parameters that the others have."""
     if not isinstance(model, TrainedModel) or "width" not in model.parameters():
         return model
-    target = count_parameters(neurise.NeurISE(width=arguments.width, depth=arguments.depth, **PAPER), space)
+    target = count_parameters(neurise.NeurISE.paper(width=arguments.width, depth=arguments.depth), space)
     matched = match_width(model, target, space)
-    return matched.set_params(batch_size=arguments.batch, learning_rate=arguments.learning_rate)
+    return matched.set_params(training__batch_size=arguments.batch, training__learning_rate=arguments.learning_rate)
 
 
 def fit(models: list[neurise.Model], rows: list[np.ndarray], seeds: list[int], arguments: argparse.Namespace) -> float:
@@ -98,7 +94,8 @@ def fit(models: list[neurise.Model], rows: list[np.ndarray], seeds: list[int], a
 
 def cost(fitted: neurise.Model) -> dict[str, Any]:
     steps = int(fitted.history_[-1]["step"]) if fitted.history_ else 0
-    return {"examples": steps * getattr(fitted, "batch_size", 0), "parameters": fitted.num_parameters_}
+    batch = fitted.training.batch_size if isinstance(fitted, TrainedModel) else 0
+    return {"examples": steps * batch, "parameters": fitted.num_parameters_}
 
 
 def alone(model: neurise.Model, rows: np.ndarray, arguments: argparse.Namespace) -> float | None:

@@ -13,6 +13,7 @@ import argparse
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -24,15 +25,15 @@ from neurise.training import step
 
 
 @contextmanager
-def shortened(precision: str, device: torch.device) -> Iterator[None]:
+def shortened(precision: str) -> Iterator[None]:
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16", cache_enabled=False):
         yield
 
 
 def total_variation(precision: str, size: int, instance: int, seed: int, settings: dict[str, Any], steps: int) -> float:
     data = neurise.datasets.edwards_anderson(side=4, seed=instance)
-    with patch.object(step, "arithmetic", shortened):
-        model = neurise.NeurISE(precision=precision, **settings)
+    with patch.object(step, "nullcontext", partial(shortened, precision)):
+        model = neurise.NeurISE().set_params(training__precision=precision, **settings)
         model.fit(data.sample(size, seed=1000 + instance), seed=seed, max_steps=steps, device="cpu", verbose=False)
     return distance(neurise.exact.law(model), torch.from_numpy(data.pmf))
 
@@ -44,7 +45,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--steps", type=int, default=1500)
     asked = parser.parse_args()
-    settings = {"members": 1, "skip": False, "width": 64, "depth": 2, "batch_size": 512, "learning_rate": 2e-3}
+    settings = {"members": 1, "architecture__pairwise": False, "width": 64, "depth": 2}
+    settings |= {"training__batch_size": 512, "training__learning_rate": 2e-3}
     print(f"torch {torch.__version__}, 4×4 instances {asked.instances}, {asked.steps} steps, {settings}\n")
     print("| N | float32 | bfloat16 | bfloat16 − float32, in pairs |\n|---|---|---|---|")
     for size in asked.sizes:

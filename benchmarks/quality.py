@@ -2,7 +2,8 @@
 
     python benchmarks/quality.py ising --device cuda
     python benchmarks/quality.py mnist --device cuda --seconds 40 --set width=512 --set depth=3 --set 'loss="cross_entropy"'
-    python benchmarks/quality.py dwave --device cuda --graph --set calibrate=true --set clean=0.25 --set sweeps=20
+    python benchmarks/quality.py dwave --device cuda --graph --set calibrate=true --set corrector__clean=0.25 \\
+        --set corrector__sweeps=20
     python benchmarks/quality.py debd --device cuda --names nltcs plants
     python benchmarks/quality.py ghz --device cuda
 
@@ -36,7 +37,7 @@ def ising(arguments: argparse.Namespace) -> Iterator[Row]:
     cells = [(size, instance) for size in arguments.sizes for instance in arguments.instances]
     sets = {seed: neurise.datasets.edwards_anderson(side=5, seed=seed) for seed in arguments.instances}
     rows = [sets[instance].sample(size, seed=1000 + instance) for size, instance in cells]
-    models = [neurise.NeurISE(**arguments.settings) for _ in cells]
+    models = [neurise.NeurISE().set_params(**arguments.settings) for _ in cells]
     began = time.perf_counter()
     neurise.fit_many(models, rows, seeds=[seed for _, seed in cells], verbose=False, **arguments.budget)
     seconds = time.perf_counter() - began
@@ -57,8 +58,7 @@ def mnist(arguments: argparse.Namespace) -> Iterator[Row]:
     data = neurise.datasets.mnist()
     for seed in arguments.seeds:
         model, seconds = fitted(arguments, seed, data.train, data.labels)
-        nll = -model.set_params(sweeps=0).log_prob(data.test, data.test_labels).mean()
-        model.set_params(**{"sweeps": arguments.settings.get("sweeps", 0)})
+        nll = -model.log_prob(data.test, data.test_labels).mean()
         scores = []
         for digit in range(10):
             drawn = model.sample(1000, digit, seed=seed)
@@ -135,7 +135,7 @@ def fitted(
     **options: Any,
 ) -> tuple[neurise.NeurISE, float]:
     began = time.perf_counter()
-    model = neurise.NeurISE(**{"alphabet": alphabet, **(settings or {}), **arguments.settings})
+    model = neurise.NeurISE().set_params(**{"alphabet": alphabet, **(settings or {}), **arguments.settings})
     model.fit(X, y, seed=seed, verbose=False, **arguments.budget, **options)
     return model, time.perf_counter() - began
 
@@ -177,7 +177,7 @@ def main() -> None:
     arguments.budget = {"device": arguments.device, "max_steps": arguments.steps, "max_seconds": arguments.seconds}
     machine = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else platform.machine()
     print(
-        f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}; {neurise.NeurISE(**arguments.settings)}"
+        f"neurise {neurise.__version__}, torch {torch.__version__}, {machine}; {neurise.NeurISE().set_params(**arguments.settings)}"
     )
     rows = []
     for row in TASKS[arguments.what](arguments):

@@ -25,9 +25,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the training")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
-    networks = {"width": 64, "batch_size": 16384, "learning_rate": 1e-2, "steps": 1500, "patience": 1000}
-    networks |= {"depth": 2, "members": 1, "skip": False}
-    models = [neurise.NeurISE(**networks), neurise.Pairwise()]
+    training = neurise.Training(batch_size=16384, learning_rate=1e-2, patience=1000)
+    one = neurise.NeurISE(width=64, depth=2, members=1, steps=1500, training=training)
+    models = [one.set_params(architecture__pairwise=False), neurise.Pairwise()]
     print(f"neurise {neurise.__version__}, torch {torch.__version__}, {platform.machine()}, {models}")
     print("| instance | model | threshold | RMS error | missed, false, wrong sign | training s | recovery s |")
     print("|---|---|---|---|---|---|---|")

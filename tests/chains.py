@@ -94,7 +94,7 @@ def make(
     **network: object,
 ) -> Conditionals:
     """Conditionals in float32 with weights of the size that training gives: every context has its own answer."""
-    noise = RoundRobin(Space(sites, states), keep_prob, cycles, heat_bath, steps)
+    noise = RoundRobin(Space(sites, states), keep_prob, cycles, steps, heat_bath=heat_bath)
     module = SiteMLP(noise.space, noise.num_steps, width=width, depth=depth, classes=classes, **network)
     generator = torch.Generator().manual_seed(7)
     module.reset(generator)
@@ -149,11 +149,8 @@ def committee(members: int, **kind: object) -> Conditionals:
 
 
 def labels(conditionals: Conditionals, n: int) -> torch.Tensor | None:
-    classes = (
-        0
-        if isinstance(getattr(conditionals, "inner", conditionals), Committee)
-        else learnt(conditionals).network.classes
-    )
+    inner = conditionals.inner if isinstance(conditionals, KnownSites) else conditionals
+    classes = learnt(next(iter(inner)) if isinstance(inner, Committee) else inner).network.classes
     return torch.arange(n) % classes if classes else None
 
 

@@ -3,12 +3,17 @@
 import os
 import sys
 
-os.environ["TRITON_INTERPRET"] = "1"
+if __name__ == "__main__":  # not where a test looks up what was run: kernels are compiled there
+    os.environ["TRITON_INTERPRET"] = "1"
 
 import chains
 import torch
 
-from neurise.sampling import _plan, fused
+from neurise.conditionals.base import Conditionals
+from neurise.sampling import fused
+from neurise.sampling._cycle import run_cycle
+from neurise.sampling._launch import Launch
+from neurise.sampling._packing import pack
 
 KINDS = chains.KINDS | {
     "two tiles": {"width": 144, "depth": 2, "sites": 3},
@@ -25,7 +30,7 @@ LAW_ROWS = 8192
 GAP = 1e-5
 
 
-def start(conditionals: chains.NetworkConditionals, n: int) -> torch.Tensor:
+def start(conditionals: Conditionals, n: int) -> torch.Tensor:
     return conditionals.noise.start(n, generator=torch.Generator().manual_seed(0))
 
 
@@ -37,17 +42,18 @@ def rows(kind: dict, n: int, *, block: int, precision: str = "float32") -> torch
         chains.labels(conditionals, n),
         generator=torch.Generator().manual_seed(1),
         precision=precision,
-        launch=fused.Launch(rows=block),
+        launch=Launch(rows=block),
     )
 
 
-def close(kind: dict) -> torch.Tensor:
-    conditionals = chains.make(**kind)
-    x, y = start(conditionals, ROWS), chains.labels(conditionals, ROWS)
-    (plan,) = _plan.make(conditionals)
+def close(conditionals: Conditionals, n: int, launch: Launch) -> torch.Tensor:
+    """Rows that a kernel makes of uniforms a hair beside the thresholds of the plain loop."""
+    x, y = start(conditionals, n), chains.labels(conditionals, n)
     level, _ = chains.close_calls(conditionals, x, y, GAP)
-    state = x.T.contiguous()
-    fused.run_cycle(plan, fused.pack(plan, "float32"), 0, state, y, level, fused.Launch(rows=ROWS))
+    state, found = x.T.contiguous(), fused.served(conditionals)
+    assert found is not None
+    packed = pack(found.plan, found.view, conditionals.certain(found.view), precision="float32", launch=launch)
+    run_cycle(packed, 0, state, y, level, launch)
     return state.T
 
 
@@ -56,7 +62,7 @@ def main(path: str) -> None:
     found = {
         "float32": {name: rows(kind, ROWS, block=ROWS) for name, kind in KINDS.items()},
         "bfloat16": {name: rows(KINDS[name], ROWS, block=ROWS, precision="bfloat16") for name in SHORT},
-        "close": {name: close(KINDS[name]) for name in SHARP},
+        "close": {name: close(chains.make(**KINDS[name]), ROWS, Launch(rows=ROWS)) for name in SHARP},
         "ragged": rows(KINDS["hard"], 37, block=16),
         "law": rows(LAW, LAW_ROWS, block=LAW_ROWS),
     }

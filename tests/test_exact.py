@@ -4,7 +4,7 @@ import pytest
 import torch
 from fixtures import Untrained, untrained
 
-from neurise import exact
+from neurise import chain_law, exact
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.reverse import sample
 from neurise.space import Space
@@ -96,7 +96,7 @@ def test_law_does_not_depend_on_how_contexts_are_batched(monkeypatch: pytest.Mon
     model = untrained(SPACES[2], 0.3, cycles=2)
     whole = exact.law(model)
     for rows in (1, 3, 5):
-        monkeypatch.setitem(exact.BUDGET, "cpu", rows * model.conditionals.bytes_per_row)
+        monkeypatch.setitem(chain_law.BUDGET, "cpu", rows * model.conditionals.bytes_per_row)
         torch.testing.assert_close(exact.law(model), whole, atol=1e-14, rtol=0)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neurise.chain_law import chain_law
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.laws import as_law
 from neurise.noise.base import SiteNoise
@@ -51,9 +52,7 @@ class ExactConditionals(Conditionals):
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Return the law of the chain that the true conditionals reverse."""
-        from neurise import exact  # which builds on this module
-
-        return exact.chain_law(self, label, start, sweeps={0: sweeps} if isinstance(sweeps, int) else sweeps)
+        return chain_law(self, label, start, sweeps={0: sweeps} if isinstance(sweeps, int) else sweeps)
 
     @property
     def order_(self) -> Sequence[int]:

@@ -28,6 +28,22 @@ def test_a_row_needs_as_many_operations_as_its_products_have() -> None:
     assert case.flops == 5 * 2 * 2 * products
 
 
+def test_every_member_has_its_products_and_pairwise_terms_are_summed_once() -> None:
+    one, several = Case(sites=5, width=4), Case(sites=5, width=4, members=3, pairwise=2)
+    assert several.flops == 3 * one.flops + 5 * 2 * 5  # a term per site, at each of five steps
+
+
+def test_a_committee_has_members_of_its_own_some_with_pairwise_terms() -> None:
+    view = (whole := Case(sites=5, width=4, members=3, pairwise=2).answering(torch.device("cpu"))).view(sweep=False)
+    assert view is not None
+    plan = whole.planned(view)
+    assert plan is not None
+    assert plan is whole.planned(view)  # laid out
+    assert [weight for weight, _ in plan.layers] == pytest.approx([1 / 3] * 3)
+    assert plan.pair is not None
+    assert len({float(layers.columns.sum()) for _, layers in plan.layers}) == 3
+
+
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(speed, "peak_flops", lambda device: 1e9)

@@ -1,163 +1,159 @@
-"""Several conditionals that answer together, and what each of their kinds is worth."""
+"""Conditionals that answer together say the geometric mean of what each says."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-import conditionals_cases as cases
 import numpy as np
 import pytest
+import tiny
 import torch
 
+import neurise
+from neurise import conditionals, exact
 from neurise.conditionals.base import Frame
 from neurise.conditionals.committee import Committee, Together, find_shares
+from neurise.conditionals.network_conditionals import NetworkConditionals
+from neurise.modeling.round_robin_objective import RoundRobinObjective
+from neurise.networks.local_mlp import LocalMLP
+from neurise.networks.pairwise_terms import PairwiseTerms, Sum
+from neurise.networks.parts.stack import Stack
+from neurise.networks.site_mlp import SiteMLP
+from neurise.noise.round_robin import RoundRobin
+from neurise.rows import Batch
 from neurise.space import Space
-from neurise.walks import Planned
 
-WEIGHTS = [0.2, 0.5, 0.3]
-both = pytest.mark.parametrize("space", cases.SPACES.values(), ids=cases.SPACES)
-NOISES: dict[str, dict[str, Any]] = {"hard": {}, "soft": {"keep_prob": 0.4, "cycles": 2}}
-noises = pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
+SPACE, WEIGHTS = Space(sites=4, states=3), [0.5, 0.2, 0.3]
+CHAINS = pytest.mark.parametrize("keep_prob", [0.0, 0.4])
 
 
-def committee(where: Frame, kinds: tuple[str, ...] = cases.KINDS) -> Committee:
-    return Committee([cases.single(kind, where, seed) for seed, kind in enumerate(kinds)], WEIGHTS[: len(kinds)])
+def members(keep_prob: float = 0.0, *, planned: bool = True) -> list[NetworkConditionals]:
+    """Three conditionals of different kinds, in float64; one of them has no plan unless all are to have one."""
+    noise = RoundRobin(SPACE, keep_prob, 2)
+    size: dict[str, Any] = {"width": 5, "depth": 2}
+    steps = noise.num_steps
+    networks = [
+        SiteMLP(SPACE, steps, heads="site", residual=True, **size),
+        Sum([PairwiseTerms(SPACE, steps), SiteMLP(SPACE, steps, width=4, depth=1)]),
+        SiteMLP(SPACE, steps, **size) if planned else LocalMLP(SPACE, steps, **size),
+    ]
+    generator = torch.Generator().manual_seed(1)
+    for network in networks:
+        for parameter in network.double().requires_grad_(False).parameters():
+            torch.nn.init.normal_(parameter, generator=generator)
+    frame = Frame(noise, 0, torch.full((SPACE.sites,), -1))
+    return [NetworkConditionals(network, frame, hide_noised=True) for network in networks]
 
 
-# --- what it says ------------------------------------------------------------------------------------------------------
-
-
-@both
-@noises
-@pytest.mark.parametrize("classes", [0, 2])
-def test_it_says_the_weighted_geometric_mean(space: Space, noise: dict[str, Any], classes: int) -> None:
-    whole = committee(cases.frame(space, **noise, classes=classes))
-    for t, u, x in cases.questions(whole):
-        y = torch.arange(len(x)) % classes if classes else None
-        product = np.ones((len(x), space.states))
-        for weight, member in zip(WEIGHTS, whole, strict=True):
-            product *= member.log_conditional(t, u, x, y).exp().numpy() ** weight
+@CHAINS
+def test_together_they_say_the_weighted_geometric_mean(keep_prob: float) -> None:
+    own = members(keep_prob, planned=False)
+    whole, x = Committee(own, WEIGHTS), SPACE.configurations()
+    for step in range(whole.noise.num_steps):
+        t, u = torch.tensor([step]), torch.tensor([step % 4])
+        probs = np.stack([member.log_conditional(t, u, x).exp().numpy() for member in own])
+        product = np.prod(probs ** np.array(WEIGHTS)[:, None, None], axis=0)
         expected = product / product.sum(-1, keepdims=True)
-        np.testing.assert_allclose(whole.log_conditional(t, u, x, y).exp(), expected, rtol=1e-12)
+        np.testing.assert_allclose(whole.log_conditional(t, u, x).exp(), expected, rtol=1e-12)
+        assert torch.equal(whole.hidden(t), own[0].hidden(t))
+    assert whole.is_autoregressive == (keep_prob == 0)
 
 
-def test_equal_weights_of_one_member_change_nothing() -> None:
-    where = cases.frame(cases.SPACES["four"])
-    one = cases.single("site_mlp", where)
-    for t, u, x in cases.questions(one):
-        together = Committee([one, one], [0.25, 0.75]).log_conditional(t, u, x)
-        torch.testing.assert_close(together, one.log_conditional(t, u, x), rtol=1e-12, atol=1e-12)
+@CHAINS
+@pytest.mark.parametrize("planned", [False, True])
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_walk_answers_as_the_conditionals_do(keep_prob: float, planned: bool, sweep: bool) -> None:
+    whole = Committee(members(keep_prob, planned=planned), WEIGHTS)
+    generator = torch.Generator().manual_seed(2)
+    rows = SPACE.uniform(6, generator=generator)
+    walk = whole.walk(rows.T.contiguous(), None, torch.zeros(1, dtype=torch.int64), sweep=sweep)
+    assert isinstance(walk, Together) != planned
+    if sweep and not planned:
+        return  # a local network has only ever seen its own step
+    for u in reversed(range(SPACE.sites)):
+        t = torch.tensor([0 if sweep else u])
+        expected = whole.log_conditional(t, torch.tensor([u]), rows)
+        torch.testing.assert_close(walk.logits(u).log_softmax(-1), expected, rtol=0, atol=1e-10)
+        rows[:, u] = torch.randint(SPACE.states, (6,), generator=generator, dtype=torch.uint8)
+        walk.put(u, rows[:, u])
 
 
-def test_what_every_member_hides_is_hidden() -> None:
-    where = cases.frame(Space(3, 2))
-    hides, shows = (cases.single("site_mlp", where, hide_noised=hide) for hide in (True, False))
-    t = torch.arange(3)
-    assert torch.equal(Committee([hides, hides], [0.5, 0.5]).hidden(t), hides.hidden(t))
-    assert not Committee([hides, shows], [0.5, 0.5]).hidden(t).any()
-    assert Committee([hides, hides], [0.5, 0.5]).is_autoregressive
-    assert not Committee([hides, shows], [0.5, 0.5]).is_autoregressive
+def test_a_committee_is_made_again_from_its_description() -> None:
+    whole = Committee(members(planned=False), WEIGHTS)
+    described = json.loads(json.dumps(whole.description()))
+    again = conditionals.build(described, Frame(whole.noise, 0, torch.full((SPACE.sites,), -1)))
+    again.double().load_state_dict(whole.state_dict())
+    assert again.description() == described
+    assert torch.equal(exact.chain_law(again), exact.chain_law(whole))
 
 
-# --- walks -------------------------------------------------------------------------------------------------------------
+def test_a_member_that_is_certain_of_a_token_is_not_outvoted() -> None:
+    certain = torch.tensor([[0.0, -torch.inf]])
+
+    class Says(NetworkConditionals):
+        def log_conditional(self, *_: Any) -> torch.Tensor:
+            return certain
+
+    frame = Frame(RoundRobin(Space(1, 2), 0.0), 0, torch.tensor([-1]))
+    own = [Says(SiteMLP(Space(1, 2), 1, width=2, depth=1), frame, hide_noised=True) for _ in range(2)]
+    zero = torch.zeros(1, dtype=torch.int64)
+    assert torch.equal(Committee(own, [0.5, 0.5]).log_conditional(zero, zero, zero[None]), certain)
 
 
-@both
-@noises
-@pytest.mark.parametrize(
-    "kinds", [("site_mlp", "pairwise sum"), cases.KINDS], ids=["all planned", "one without a plan"]
-)
-def test_walks_answer_as_the_reference(space: Space, noise: dict[str, Any], kinds: tuple[str, ...]) -> None:
-    whole = committee(cases.frame(space, **noise, classes=2), kinds)
-    x = space.configurations()
-    y = torch.arange(len(x)) % 2
-    walk = whole.walk(x.T.contiguous(), y, torch.tensor([0]))
-    assert isinstance(walk, Together if "local_mlp" in kinds else Planned)
-    for cycle in range(whole.noise.cycles):
-        found = cases.as_log_law(cases.walked(whole, x, y, cycle), space.states)
-        # float64 throughout; log-laws are normalised here, constants per row are not part of what a walk says.
-        torch.testing.assert_close(found, cases.recomputed(whole, x, y, cycle), rtol=1e-9, atol=1e-9)
+def test_each_network_of_a_stack_learns_as_if_it_were_alone() -> None:
+    own = [member.network for member in members()]
+    stack = Stack([own[0], own[0]])
+    with torch.no_grad():
+        for parameter in stack.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(parameter.numel()))
+    stack.requires_grad_(True)
+    noise = RoundRobin(SPACE, 0.0, 2)
+    frame = Frame(noise, 0, torch.full((SPACE.sites,), -1))
+
+    class CrossEntropy(RoundRobinObjective):
+        def loss_of(self, logits: torch.Tensor, x_u: torch.Tensor) -> torch.Tensor:
+            return neurise.losses.cross_entropy(logits, x_u)
+
+    whole = CrossEntropy(stack, frame, True)
+    x = SPACE.uniform(50, generator=torch.Generator().manual_seed(0))
+    drawn = whole.draw(Batch(x), generator=torch.Generator().manual_seed(1))
+    whole.losses(stack, drawn).mean().backward()
+    for number, network in enumerate(stack.networks()):
+        lone = CrossEntropy(Stack([network]), frame, True)
+        lone.losses(lone.network, drawn).mean().backward()
+        for name, parameter in lone.network.pattern.named_parameters():
+            mine = stack.pattern.get_parameter(name).grad
+            assert (mine is None) == (parameter.grad is None)
+            if mine is None or parameter.grad is None:  # without classes there are no labels to learn
+                assert name == "label"
+                continue
+            torch.testing.assert_close(2 * mine[number], parameter.grad[0], rtol=1e-9, atol=1e-12)
 
 
-@both
-def test_sweeps_answer_as_the_reference(space: Space) -> None:
-    where = cases.frame(space)
-    members = [cases.single(kind, where, clean=kind == "pairwise sum") for kind in ("site_mlp", "pairwise sum")]
-    whole = Committee(members, [0.3, 0.7])
-    x = space.configurations()
-    found = cases.as_log_law(cases.walked(whole, x, None, 0, sweep=True), space.states)
-    torch.testing.assert_close(found, cases.recomputed(whole, x, None, 0, sweep=True), rtol=1e-9, atol=1e-9)
+def test_a_committee_starts_from_different_weights_and_a_seed_gives_the_same(tmp_path: Path) -> None:
+    one, two = (tiny.model(members=2).fit(tiny.spins(), max_steps=20) for _ in range(2))
+    assert tiny.same_weights(one, two)
+    first, second = one.conditionals_.members  # type: ignore[attr-defined]
+    assert not torch.allclose(first.network.token, second.network.token)
+    assert one.num_parameters_ == 2 * tiny.model().fit(tiny.spins(), max_steps=1).num_parameters_
+    one.save(tmp_path / "model")
+    law = exact.law(one)
+    assert torch.equal(exact.law(neurise.load(tmp_path / "model")), law)
+    # The law of the samples is that of the agreed conditionals, so it sums to one.
+    assert abs(float(law.sum()) - 1) < 1e-12
 
 
-@both
-def test_all_sites_at_once_are_the_same_as_one_by_one(space: Space) -> None:
-    whole = committee(cases.frame(space))
-    x = space.configurations()
-    found = whole.log_conditionals(x)
-    for t, u, rows in cases.questions(whole):
-        torch.testing.assert_close(found[:, int(u)], whole.log_conditional(t, u, rows), rtol=1e-9, atol=1e-9)
-
-
-# --- what each kind is worth -------------------------------------------------------------------------------------------
-
-
-def said(space: Space, seed: int, certainty: float = 1.0, n: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-laws of n contexts, (n, states), and tokens that follow them."""
-    generator = torch.Generator().manual_seed(seed)
-    logits = certainty * torch.randn(n, space.states, generator=generator, dtype=torch.float64)
-    law = torch.log_softmax(logits, -1)
-    return law, torch.multinomial(law.exp(), 1, generator=generator).squeeze(-1)
-
-
-def shifted(law: torch.Tensor, size: float, seed: int) -> torch.Tensor:
-    noise = torch.randn(law.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return torch.log_softmax(law + size * noise, -1)
-
-
-@both
-@pytest.mark.parametrize("certainty", [0.1, 1.0, 10.0])
-def test_kinds_that_say_the_same_share_alike(space: Space, certainty: float) -> None:
-    for seed in range(40):
-        law, observed = said(space, seed, certainty)
-        for again in (law, law.log_softmax(-1), law + 1e-15 * torch.randn(law.shape, dtype=torch.float64)):
-            assert find_shares([law, again], observed, [10, 20]) == pytest.approx([0.5, 0.5], abs=1e-12)
-
-
-@both
-def test_the_better_kind_gets_more(space: Space) -> None:
-    for seed in range(10):
-        law, observed = said(space, seed, 1.5, n=1000)
-        worse = shifted(law, 3.0, seed + 100)
-        (good, bad), (second_bad, second_good) = (
-            find_shares(kinds, observed, [5, 5]) for kinds in ([law, worse], [worse, law])
-        )
-        assert good > 0.6 > 0.4 > bad
-        assert second_good > 0.6 > 0.4 > second_bad
-
-
-@both
-def test_shares_of_three_kinds_sum_to_one_and_are_not_negative(space: Space) -> None:
-    for seed in range(10):
-        law, observed = said(space, seed, 1.5, n=1000)
-        shares = find_shares([shifted(law, 3.0, 1), law, shifted(law, 3.0, 2)], observed, [5, 6, 7])
-        assert sum(shares) == pytest.approx(1, abs=1e-12)
-        assert min(shares) >= 0
-        assert shares[1] == max(shares)
-    law, observed = said(space, 0)
-    # 1/3 and 1/2 lie between the twentieths that are tried.
-    assert find_shares([law] * 3, observed, [1, 1, 1]) == pytest.approx([1 / 3] * 3, abs=0.5 / 20)
-
-
-def test_the_share_of_a_third_kind_is_the_one_nearest_to_a_third() -> None:
-    # All kinds say the same, so that every share is as good; of the twentieths that are tried 0.35 is nearest.
-    law, observed = said(Space(2, 4), 0)
-    assert find_shares([law] * 3, observed, [3, 2, 9])[2] == pytest.approx(0.35, abs=1e-12)
-
-
-def test_ties_go_to_the_kind_with_fewer_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of an even number of shares none is a half: 0.4 and 0.6 of six are equally near.
-    monkeypatch.setattr("neurise.conditionals.committee.SHARES", 6)
-    law, observed = said(Space(2, 4), 0)
-    assert find_shares([law, law], observed, [10, 20]) == pytest.approx([0.6, 0.4], abs=1e-12)
-    assert find_shares([law, law], observed, [20, 10]) == pytest.approx([0.4, 0.6], abs=1e-12)
-    assert find_shares([law, law], observed, [10, 10]) == pytest.approx([0.6, 0.4], abs=1e-12)
+def test_shares_go_to_who_knows_and_are_equal_where_nobody_can_tell() -> None:
+    observed = torch.arange(400) % 2
+    knows = torch.where(observed[:, None] == torch.arange(2), 0.9, 0.1).log()
+    wrong = knows.flip(-1)
+    assert find_shares([knows], observed, [1]) == [1.0]
+    assert find_shares([knows, wrong], observed, [1, 1]) == [1.0, 0.0]
+    assert find_shares([wrong, knows], observed, [1, 1]) == [0.0, 1.0]
+    assert find_shares([knows, knows], observed, [1, 1]) == pytest.approx([0.5, 0.5])
+    # One in three is not on the grid; the kind with fewer parameters gets the larger of two that are equally near.
+    shares = find_shares([knows, knows, knows], observed, [1, 1, 1])
+    assert sum(shares) == pytest.approx(1)
+    assert max(abs(share - 1 / 3) for share in shares) <= 1 / 20

@@ -11,8 +11,14 @@ import torch
 from chi_square import assert_drawn_from
 
 from neurise import exact
+from neurise.conditionals.base import Frame
+from neurise.conditionals.network_conditionals import NetworkConditionals
+from neurise.networks.local_mlp import LocalMLP
+from neurise.networks.pairwise_terms import PairwiseTerms
 from neurise.networks.parts.layers import terms
-from neurise.sampling import fused, incremental
+from neurise.sampling import _probe, fused, incremental
+from neurise.sampling._kind import MAX_STATES, MAX_WIDTH
+from neurise.sampling._packing import tiles
 
 pytest.importorskip("triton")
 import interpreted
@@ -78,7 +84,7 @@ def test_rows_follow_the_exact_law(found: dict[str, Any]) -> None:
     ],
 )
 def test_a_width_is_cut_into_powers_of_two(width: int, expected: tuple[int, int]) -> None:
-    assert fused.tiles(width) == expected
+    assert tiles(width) == expected
 
 
 def test_terms_add_up_to_the_number() -> None:
@@ -93,17 +99,49 @@ def test_without_cuda_the_kernel_is_left_alone() -> None:
     assert not fused.available(torch.device("cpu"))
 
 
-def test_what_the_kernel_cannot_do_is_left_to_others() -> None:
-    for kind in ({"skip": True}, {"width": 300}, {"states": 65}):
-        assert not fused.fits(chains.make(**kind))
+@pytest.mark.parametrize(
+    "kind",
+    [{"width": MAX_WIDTH + 1}, {"states": MAX_STATES + 1}, {"steps": 9}, {"steps": 9, "keep_prob": 0.4}, {"steps": 4}],
+    ids=str,
+)
+def test_what_the_kernel_cannot_do_is_left_to_others(kind: dict) -> None:
+    conditionals = chains.make(**kind)
+    assert not fused.fits(conditionals)
+    x = interpreted.start(conditionals, 2)
+    with pytest.raises(ValueError, match="no fused kernel serves these NetworkConditionals with this chain"):
+        fused.reverse(conditionals, x, generator=torch.Generator())
+
+
+def test_a_full_number_of_cycles_may_be_given_as_steps() -> None:
+    assert fused.served(chains.make(steps=12, keep_prob=0.4)) is not None
+
+
+def test_longer_numbers_are_left_to_others() -> None:
+    assert fused.served(chains.make().double()) is None
+
+
+def test_what_has_no_plan_is_left_to_others() -> None:
+    noise = chains.make().noise
+    frame = Frame(noise, 0, torch.full((noise.space.sites,), -1))
+    local = LocalMLP(noise.space, noise.num_steps, width=4, depth=1)
+    for network in (local, PairwiseTerms(noise.space, noise.num_steps)):
+        assert fused.served(NetworkConditionals(network, frame, hide_noised=True)) is None
+
+
+def test_a_plan_that_is_laid_out_is_not_made_again() -> None:
+    for name in ("hard", "constant sites"):
+        conditionals = chains.make(**interpreted.KINDS[name]).lay_out()
+        first, second = fused.served(conditionals), fused.served(conditionals)
+        assert first is not None
+        assert second is not None
+        assert first.plan is second.plan
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("name", interpreted.KINDS)
 def test_on_a_gpu_the_same_uniforms_give_the_same_rows(name: str) -> None:
     conditionals, n = chains.make(**interpreted.KINDS[name]), 300
-    conditionals.network.cuda()
-    conditionals.constant = conditionals.constant.cuda()
+    conditionals.cuda()
     x, y = conditionals.noise.start(n, generator=torch.Generator("cuda").manual_seed(0)), chains.labels(conditionals, n)
     first, second = (
         form(conditionals, x, None if y is None else y.cuda(), generator=torch.Generator("cuda").manual_seed(1))
@@ -116,10 +154,10 @@ def test_what_cannot_be_compiled_is_left_to_other_forms_with_a_reason(monkeypatc
     def no_compiler(*_: Any, **__: Any) -> None:
         raise RuntimeError("Failed to find C compiler.\nSet CC.")
 
-    monkeypatch.setattr(fused, "reverse", no_compiler)
-    fused._compiles.cache_clear()
-    arguments = (torch.device("cpu"), 16, 2, 2, False, True, "float32", fused.LAUNCH)
+    monkeypatch.setattr(_probe, "attempt", no_compiler)
+    _probe.launch_for.cache_clear()
+    conditionals = chains.make()
     with pytest.warns(UserWarning, match=r"cannot be compiled here \(Failed to find C compiler\.\); sampling goes on"):
-        assert not fused._compiles(*arguments)
-    assert not fused._compiles(*arguments)  # said once
-    fused._compiles.cache_clear()
+        assert not fused.fits(conditionals)
+    assert not fused.fits(conditionals)  # said once
+    _probe.launch_for.cache_clear()

@@ -68,7 +68,7 @@ with distributed.joined("cpu") as team:
     loop.time = genuine_time
     found["clock"] = {"stopped": model.stopped_, "history": model.history_, "digest": digest(model)}
     try:
-        tiny.model(batch_size=1).fit(tiny.spins(), max_steps=5, device="cpu")
+        tiny.model(training__batch_size=1).fit(tiny.spins(), max_steps=5, device="cpu")
     except ValueError as error:
         found["too small"] = str(error)
 (folder / f"{team.rank}.json").write_text(json.dumps(found))
@@ -76,7 +76,7 @@ with distributed.joined("cpu") as team:
 
 RUNS: dict[str, dict[str, Any]] = {
     "plain": {"params": {"keep_prob": 0.5, "cycles": 2}},
-    "odd batch": {"params": {"batch_size": 33, "loss": "cross_entropy"}},
+    "odd batch": {"params": {"training__batch_size": 33, "loss": "cross_entropy"}},
     "labels and counts": {"y": np.where(tiny.spins()[:, 0] > 0, "up", "down"), "weights": np.arange(60) % 4},
     "another method": {"name": "d3pm"},
 }

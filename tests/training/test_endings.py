@@ -34,14 +34,14 @@ def at_step(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[TrainingS
 
 def assert_usable(model: Model) -> None:
     assert all(np.isfinite(weight).all() for weight in tiny.weights(model).values())
-    assert not any(parameter.requires_grad for parameter in model.objective_.network.parameters())
+    assert not any(parameter.requires_grad for parameter in model.conditionals_.parameters())
     assert set(np.unique(model.sample(20, seed=0))) <= {-1, 1}
     assert np.isfinite(model.log_prob(tiny.spins())).all()
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.1])
 def test_a_learning_rate_far_too_large(fraction: float) -> None:
-    model = tiny.model(learning_rate=1e8, warmup=0.0, validation_fraction=fraction)
+    model = tiny.model(training__learning_rate=1e8, training__warmup=0.0, training__validation_fraction=fraction)
     with pytest.raises(TrainingDiverged, match=r"smaller learning_rate \(it is 1e\+08\), or another loss"):
         model.fit(tiny.spins(), max_steps=500)
     assert model.stopped_ == "diverged"
@@ -58,7 +58,8 @@ def test_a_loss_that_is_no_number_brings_the_last_good_weights_back(
 
     def noting(score: Any, state: TrainingState, *rest: Any) -> None:
         genuine(score, state, *rest)
-        kept.update({name: tensor.numpy().copy() for name, tensor in state.average.items()})
+        # The model is the one network of a stack.
+        kept.update({name.replace("pattern", "network"): own[0].numpy().copy() for name, own in state.average.items()})
 
     def poison(state: TrainingState) -> torch.Tensor:
         for parameter in state.network.parameters():
@@ -67,7 +68,7 @@ def test_a_loss_that_is_no_number_brings_the_last_good_weights_back(
 
     monkeypatch.setattr(loop, "evaluate", noting)
     at_step(monkeypatch, 25, poison)
-    model = tiny.model(validation_fraction=fraction)
+    model = tiny.model(training__validation_fraction=fraction)
     with pytest.raises(TrainingDiverged, match=r"the loss became (nan|inf) near step 30"):
         model.fit(tiny.spins(), max_steps=50)
     assert [record["step"] for record in model.history_] == [10, 20]
@@ -81,7 +82,7 @@ def test_weights_that_overflow_while_the_loss_is_finite(monkeypatch: pytest.Monk
         next(iter(state.average.values())).fill_(torch.inf)
 
     at_step(monkeypatch, step, poison)
-    model = tiny.model(validation_fraction=0)
+    model = tiny.model(training__validation_fraction=0)
     with pytest.raises(TrainingDiverged, match=f"the weights became infinite near step {step}"):
         model.fit(tiny.spins(), max_steps=50)
     assert_usable(model)
@@ -113,12 +114,21 @@ def test_ctrl_c_leaves_a_usable_model(
     assert_usable(model)
 
 
+def test_sigterm_leaves_a_usable_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    at_step(monkeypatch, 25, lambda state: os.kill(os.getpid(), signal.SIGTERM))
+    model = tiny.model().fit(tiny.spins(), max_steps=10**9, verbose=False)
+    assert model.stopped_ == "interrupted"
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert_usable(model)
+
+
 def test_ctrl_c_from_outside_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     # The timer starts with training; the run has no other end, so that no speed is assumed.
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     at_step(monkeypatch, 1, lambda state: timer.start())
     before = signal.getsignal(signal.SIGINT)
-    model = tiny.model(validation_fraction=0).fit(tiny.spins(), max_steps=10**9, verbose=False)
+    model = tiny.model(training__validation_fraction=0).fit(tiny.spins(), max_steps=10**9, verbose=False)
     timer.join()
     assert model.stopped_ == "interrupted"
     assert signal.getsignal(signal.SIGINT) is before

@@ -1,49 +1,66 @@
+"""Ctrl-C, and the SIGTERM of Slurm, Docker and Kubernetes, end a run between two steps."""
+
 import os
 import signal
 import threading
 
 import pytest
 
-from neurise.training.interrupts import Interrupts
+from neurise.training.loop import Interrupts
+
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 
 
-def ctrl_c() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
+def send(number: signal.Signals) -> None:
+    """Send this process a signal. None but what Interrupts, or a test, handles: SIGTERM would end the tests."""
+    assert signal.getsignal(number) is not signal.SIG_DFL
+    os.kill(os.getpid(), number)
 
 
-def test_the_first_ctrl_c_is_noted_and_the_second_interrupts() -> None:
+@SIGNALS
+def test_the_first_signal_is_noted_and_the_second_interrupts(number: signal.Signals) -> None:
     with Interrupts() as interrupts:
         assert not interrupts.asked
-        ctrl_c()
+        send(number)
         assert interrupts.asked
         with pytest.raises(KeyboardInterrupt):
-            ctrl_c()
+            send(number)
 
 
+def test_a_sigterm_after_ctrl_c_is_the_second_signal() -> None:
+    with Interrupts() as interrupts:
+        send(signal.SIGINT)
+        assert interrupts.asked
+        with pytest.raises(KeyboardInterrupt):
+            send(signal.SIGTERM)
+
+
+@SIGNALS
 @pytest.mark.parametrize("fails", [False, True])
-def test_the_handler_before_is_put_back(fails: bool) -> None:
+def test_the_handler_before_is_put_back(number: signal.Signals, fails: bool) -> None:
     def mine(*_: object) -> None: ...
 
-    genuine = signal.signal(signal.SIGINT, mine)
+    genuine = signal.signal(number, mine)
     try:
         try:
             with Interrupts():
-                assert signal.getsignal(signal.SIGINT) is not mine
+                assert signal.getsignal(number) is not mine
                 if fails:
                     raise RuntimeError
         except RuntimeError:
             pass
-        assert signal.getsignal(signal.SIGINT) is mine
+        assert signal.getsignal(number) is mine
     finally:
-        signal.signal(signal.SIGINT, genuine)
+        signal.signal(number, genuine)
 
 
-def test_in_another_thread_signals_are_left_alone() -> None:
-    before, seen = signal.getsignal(signal.SIGINT), []
+@SIGNALS
+def test_in_another_thread_signals_are_left_alone(number: signal.Signals) -> None:
+    before, seen = signal.getsignal(number), []
 
     def work() -> None:
         with Interrupts() as interrupts:
-            seen.append((signal.getsignal(signal.SIGINT), interrupts.asked))
+            seen.append((signal.getsignal(number), interrupts.asked))
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -17,7 +17,7 @@ from neurise.training.state import TrainingState
 
 
 def test_the_loss_goes_down() -> None:
-    model = tiny.model(loss="cross_entropy", learning_rate=0.02).fit(tiny.spins(500), max_steps=200)
+    model = tiny.model(loss="cross_entropy", training__learning_rate=0.02).fit(tiny.spins(500), max_steps=200)
     # Sites 0 and 2 are fair coins, site 1 repeats site 0 with probability 0.9: the mean conditional entropy is
     # (2 log 2 + h)/3, h = -0.9 log 0.9 - 0.1 log 0.1; the uniform start has log 2. Most of the way is to be made.
     start, end = math.log(2), (2 * math.log(2) - 0.9 * math.log(0.9) - 0.1 * math.log(0.1)) / 3
@@ -49,7 +49,7 @@ def test_the_recorded_loss_is_the_mean_since_the_last_record(monkeypatch: pytest
 
 
 def test_without_a_validation_set_there_is_no_validation() -> None:
-    model = tiny.model(validation_fraction=0, patience=1).fit(tiny.spins(), max_steps=40)
+    model = tiny.model(training__validation_fraction=0, training__patience=1).fit(tiny.spins(), max_steps=40)
     assert all("validation" not in record for record in model.history_)
     assert model.stopped_ == "steps"  # and nothing to lose patience about
 
@@ -71,7 +71,7 @@ def test_the_validation_noise_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None
                 parameter.add_(torch.linspace(-1, 1, parameter.numel()).reshape(parameter.shape))
         return genuine(objective, *args, **kwargs)
 
-    monkeypatch.setattr("neurise.modeling.trained.train", stirred)
+    monkeypatch.setattr("neurise.modeling.job.train", stirred)
     model = tiny.model(keep_prob=0.5, cycles=2).fit(tiny.spins(), max_steps=50)
     scores = {record["validation"] for record in model.history_}
     assert len(scores) == 1
@@ -82,7 +82,7 @@ def test_the_validation_noise_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_training_stops_when_the_network_only_memorises() -> None:
     coins = np.random.default_rng(0).choice([-1, 1], size=(40, 8))
-    model = tiny.model(width=32, patience=3, learning_rate=0.02).fit(coins, max_steps=2000)
+    model = tiny.model(width=32, training__patience=3, training__learning_rate=0.02).fit(coins, max_steps=2000)
     assert model.stopped_ == "patience"
     scores = [record["validation"] for record in model.history_]
     best = scores.index(min(scores))
@@ -100,10 +100,11 @@ def test_the_model_keeps_the_weights_of_the_best_evaluation(monkeypatch: pytest.
 
     monkeypatch.setattr(loop, "evaluate", noting)
     coins = np.random.default_rng(0).choice([-1, 1], size=(40, 8))
-    model = tiny.model(width=32, patience=3, learning_rate=0.02).fit(coins, max_steps=2000)
+    model = tiny.model(width=32, training__patience=3, training__learning_rate=0.02).fit(coins, max_steps=2000)
     scores = [record["validation"] for record in model.history_]
-    for name, tensor in model.objective_.network.state_dict().items():
-        assert torch.equal(tensor, averages[scores.index(min(scores))][name])
+    kept = averages[scores.index(min(scores))]  # of a stack of one network
+    for name, tensor in model.conditionals_.network.state_dict().items():
+        assert torch.equal(tensor, kept[f"pattern.{name}"][0])
 
 
 def a_second_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +115,7 @@ def a_second_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("fraction", [0.0, 0.1])
 def test_the_clock_ends_training_and_the_last_steps_count(monkeypatch: pytest.MonkeyPatch, fraction: float) -> None:
     a_second_a_look(monkeypatch)
-    model = tiny.model(validation_fraction=fraction).fit(tiny.spins(), max_seconds=12)
+    model = tiny.model(training__validation_fraction=fraction).fit(tiny.spins(), max_seconds=12)
     assert model.stopped_ == "time"
     (record,) = model.history_  # far from the first evaluation at 200 steps
     assert record["seconds"] >= 12

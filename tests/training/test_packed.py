@@ -10,8 +10,8 @@ import torch
 from steps import replace_steps
 
 from neurise.modeling.model import Model
+from neurise.rows import Batch, Rows, Source
 from neurise.training import loop, placing, streamed
-from neurise.rows import Rows, Source
 from neurise.training.packed import PackedRows, pack, packed_bytes, unpack
 from neurise.training.streamed import StreamedRows
 
@@ -50,7 +50,12 @@ def test_packed_rows_give_the_same_draws(weighted: bool) -> None:
     assert len(packed) == 100
     for method in ("draw", "spread"):
         ours, theirs = (getattr(kind, method)(300, generator=source(1)) for kind in (packed, rows))
-        assert all(torch.equal(*pair) for pair in zip(ours, theirs, strict=True))
+        assert same(ours, theirs)
+
+
+def same(ours: Batch, theirs: Batch) -> bool:
+    """Whether two batches are equal, in what they lack too."""
+    return all(a is b is None or torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))  # type: ignore[arg-type]
 
 
 def stream(rows: Rows, batch_size: int = 20, seed: int = 0) -> StreamedRows:
@@ -62,7 +67,7 @@ def taken(rows: Source, steps: Any, n: int = 20) -> list[list[int]]:
     seen = []
     for step in steps:
         rows.advance(step)
-        x, y = rows.draw(n, generator=source())
+        x, y, _ = rows.draw(n, generator=source())
         assert y is not None
         assert torch.equal((x.long() << torch.arange(10)).sum(1), y)
         seen.append(y.tolist())
@@ -92,7 +97,7 @@ def test_streamed_rows_come_in_proportion_to_their_weight(monkeypatch: pytest.Mo
 def test_validation_rows_are_spread_as_if_they_were_here() -> None:
     rows = numbered(50, weighted=True)
     ours, theirs = (kind.spread(70, generator=source(2)) for kind in (stream(rows), rows))
-    assert all(torch.equal(*pair) for pair in zip(ours, theirs, strict=True))
+    assert same(ours, theirs)
 
 
 def test_what_is_drawn_stays_at_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +107,7 @@ def test_what_is_drawn_stays_at_one_place(monkeypatch: pytest.MonkeyPatch) -> No
     places = set()
     for step in range(8):
         rows.advance(step)
-        places.add((rows._x.data_ptr(), rows._first.data_ptr()))
+        places.add((rows._here.x.data_ptr(), rows._first.data_ptr()))
     assert len(places) == 1
 
 
@@ -147,7 +152,7 @@ def test_a_model_learns_the_same_from_packed_rows(monkeypatch: pytest.MonkeyPatc
         kinds.append(type(rows))
         return genuine(objective, rows, *args, **kwargs)
 
-    monkeypatch.setattr("neurise.modeling.trained.train", noting)
+    monkeypatch.setattr("neurise.modeling.job.train", noting)
     plain = fitted(None, monkeypatch)
     monkeypatch.setattr(placing, "place", lambda rows, room, states, **_: PackedRows.of(rows, states))
     packed = fitted(None, monkeypatch)

@@ -14,6 +14,7 @@ import tiny
 from steps import replace_steps
 
 from neurise.modeling.model import Model
+from neurise.modeling.trained import Job
 from neurise.training import loop
 
 STEPS = 40
@@ -24,7 +25,8 @@ RUNS: dict[str, dict[str, Any]] = {
         "y": np.where(tiny.spins()[:, 0] > 0, "up", "down"),
         "weights": np.arange(60) % 4,
     },
-    "nothing held back": {"params": {"validation_fraction": 0}},
+    "nothing held back": {"params": {"training__validation_fraction": 0}},
+    "a limit of time besides": {"max_seconds": 1e9},
     "an own validation set": {"validation": tiny.spins(seed=1)},
 }
 
@@ -96,7 +98,7 @@ def test_a_run_that_is_over_is_not_run_again(tmp_path: Path, monkeypatch: pytest
 
 def test_patience_that_was_lost_is_not_found_again(tmp_path: Path) -> None:
     coins = np.random.default_rng(0).choice([-1, 1], size=(40, 8))
-    params = {"width": 32, "patience": 3, "learning_rate": 0.02}
+    params = {"width": 32, "training__patience": 3, "training__learning_rate": 0.02}
     whole = tiny.model(**params).fit(coins, max_steps=2000, checkpoint=tmp_path)
     again = tiny.model(**params).fit(coins, max_steps=2000, checkpoint=tmp_path, resume=True)
     assert again.stopped_ == whole.stopped_ == "patience"
@@ -127,7 +129,7 @@ def test_a_checkpoint_is_not_overwritten_by_mistake(tmp_path: Path) -> None:
         ({"validation": tiny.spins(seed=2)}, "data was '[0-9a-f]+', is '[0-9a-f]+'"),
         ({"weights": np.ones(60)}, "data was"),
         ({"y": np.arange(60) % 2}, "data was"),
-        ({"params": {"learning_rate": 0.5}}, r"model was .*learning_rate.*is .*0\.5"),
+        ({"params": {"training__learning_rate": 0.5}}, r"model was .*learning_rate.*is .*0\.5"),
         ({"params": {"order": [1, 0, 2]}}, "model was"),
         ({"seed": np.int64(3)}, "seed was 0, is 3"),
         ({"max_steps": 77}, "max_steps was 40, is 77"),
@@ -155,6 +157,24 @@ def test_resuming_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file"):
         run({}, checkpoint=tmp_path / "file")
+
+
+def test_what_a_kind_left_of_the_time_is_for_the_next_even_after_resuming(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float | None] = []
+
+    def run(job: Job, **_: Any) -> None:
+        """Say that a checkpoint was found of a run that had taken six seconds of ten."""
+        given.append(job.settings.max_seconds)
+        job.stopped = "time"
+        job.history.append({"step": 1.0, "seconds": 6.0, "loss": 1.0})
+
+    monkeypatch.setattr(Job, "run", run)
+    tiny.model(members=2, architecture__pairwise=True).fit(tiny.spins(), max_seconds=10.0)
+    first, second = given
+    assert first is not None
+    assert second is not None
+    assert first <= 5
+    assert second <= 4
 
 
 CHILD = """

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tiny
 
-from neurise.training.settings import Settings, positive_whole
+from neurise.training.settings import Settings, Training
 from neurise.training.step import schedule
 
 GOOD: dict[str, Any] = {
@@ -16,6 +16,7 @@ GOOD: dict[str, Any] = {
     "clip_norm": 1.0,
     "average_decay": 0.99,
     "patience": 5,
+    "precision": "tf32",
     "max_steps": 1000,
     "max_seconds": None,
 }
@@ -27,45 +28,60 @@ BAD: dict[str, list[Any]] = {
     "clip_norm": [0, -1, math.nan, None],
     "average_decay": [-0.1, 1, math.nan, None],
     "patience": [0, -1, 1.5, math.inf, None],
+    "validation_fraction": [-0.1, 1, math.nan, None, "some", True],
+    "precision": ["float64", 32, None],
     "max_steps": [0, -1, 1.5, math.nan, math.inf, "many", False],
     "max_seconds": [0, -1, math.nan, math.inf, "long"],
 }
 
 
+def settings_of(**changes: Any) -> Settings:
+    """The settings that a model's group and the limits of a run make."""
+    given = GOOD | changes
+    limits = {name: given.pop(name) for name in ("max_steps", "max_seconds")}
+    return Settings.of(Training(**given), **limits)
+
+
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
 def test_an_impossible_setting_is_named_with_its_value(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"{name} must be .*got {value!r}"):
-        Settings(**GOOD | {name: value})
+        settings_of(**{name: value})
 
 
 def test_a_run_needs_an_end() -> None:
     with pytest.raises(ValueError, match="max_steps or max_seconds"):
-        Settings(**GOOD | {"max_steps": None, "max_seconds": None})
+        settings_of(max_steps=None, max_seconds=None)
 
 
 @pytest.mark.parametrize("value", [8.0, np.int64(8), np.float32(8)])
 def test_whole_numbers_of_any_type_become_ints(value: Any) -> None:
-    settings = Settings(**GOOD | {"batch_size": value, "patience": value, "max_steps": value})
+    settings = settings_of(batch_size=value, patience=value, max_steps=value)
     for name in ("batch_size", "patience", "max_steps"):
         assert getattr(settings, name) == 8
         assert type(getattr(settings, name)) is int
-    assert type(positive_whole("n", value)) is int
+
+
+@pytest.mark.parametrize("name", ["batch_size", "learning_rate"])
+def test_what_is_left_to_the_model_must_be_chosen_by_then(name: str) -> None:
+    Training(**{name: None}).check()  # by itself it is fine
+    with pytest.raises(ValueError, match=f"{name} must be .*got None"):
+        settings_of(**{name: None})
 
 
 def test_gradients_may_be_left_unclipped() -> None:
-    assert Settings(**GOOD | {"clip_norm": math.inf}).clip_norm == math.inf
+    assert settings_of(clip_norm=math.inf).clip_norm == math.inf
 
 
 @pytest.mark.parametrize(("steps", "every"), [(1, 10), (500, 10), (1000, 20), (100_000, 200), (None, 200)])
 def test_evaluations_are_a_fiftieth_of_the_run_apart_within_reason(steps: int | None, every: int) -> None:
-    assert Settings(**GOOD | {"max_steps": steps, "max_seconds": 1.0}).evaluate_every == every
+    assert settings_of(max_steps=steps, max_seconds=1.0).evaluate_every == every
 
 
 @pytest.mark.parametrize(
     ("steps", "seconds", "expected"), [(1000, None, 0.25), (None, 60.0, 0.5), (1000, 60.0, 0.5), (1000, 3000.0, 0.25)]
 )
 def test_progress_is_whichever_is_further(steps: int | None, seconds: float | None, expected: float) -> None:
-    settings = Settings(**GOOD | {"max_steps": steps, "max_seconds": seconds})
+    settings = settings_of(max_steps=steps, max_seconds=seconds)
     assert settings.progress(250, 30.0) == expected
     assert settings.progress(10**9, 10.0**9) == 1.0
     assert settings.progress(0, 0.0) == 0.0

@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Generator, Tensor, nn
 
-from neurise.rows import Rows
-from neurise.training.stacked import ManyObjective, ManyRows, Stacked
+from neurise.networks.parts.stack import Stack
+from neurise.rows import Batch, Rows
 from neurise.training.settings import Settings
+from neurise.training.stacked import ManyObjective, ManyRows
 from neurise.training.state import TrainingState
-from neurise.training.step import Step, learnt_parameters, optimizer
+from neurise.training.step import Step, clip_, optimizer
 
 SETTINGS = Settings(
     batch_size=8,
@@ -23,6 +24,7 @@ SETTINGS = Settings(
     clip_norm=0.3,
     average_decay=0.9,
     patience=1,
+    precision="float32",
     max_steps=5,
     max_seconds=None,
 )
@@ -49,8 +51,8 @@ class Squares:
     network: nn.Module
     bytes_per_example: int = 1
 
-    def draw(self, x: Tensor, y: Tensor | None, *, generator: Generator) -> tuple[Tensor]:
-        return (x,)
+    def draw(self, batch: Batch, *, generator: Generator) -> tuple[Tensor]:
+        return (batch.x,)
 
     def losses(self, network: Any, drawn: Any) -> Tensor:
         values: Tensor = network(drawn[0]).square()
@@ -92,7 +94,7 @@ def by_hand(seed: int) -> tuple[Tensor, Tensor]:
 
 def test_only_what_is_not_frozen_is_learnt() -> None:
     assert [name for name, _ in learnt_parameters(Sum(0))] == ["learnt"]
-    assert [name for name, _ in learnt_parameters(Stacked([Sum(0), Sum(1)]))] == ["pattern.learnt"]
+    assert [name for name, _ in learnt_parameters(Stack([Sum(0), Sum(1)]))] == ["pattern.learnt"]
     (group,) = optimizer(Sum(0), SETTINGS).param_groups
     assert [tuple(parameter.shape) for parameter in group["params"]] == [(3,)]
 
@@ -112,13 +114,50 @@ def test_a_frozen_weight_is_moved_neither_by_the_optimiser_nor_in_the_average(se
 
 def test_frozen_weights_of_stacked_networks_stay_and_the_others_learn_as_alone() -> None:
     networks = [Sum(seed) for seed in (0, 1)]
-    stacked = Stacked(networks)
+    stacked = Stack(networks)
     objective = ManyObjective(Squares(networks[0]), stacked)
     state = stepped(objective, ManyRows.of([rows(seed) for seed in (0, 1)]), models=2)
     for k in (0, 1):
-        weights = stacked.weights_of(k)
+        weights = stacked.networks()[k].state_dict()
         assert torch.equal(weights["fixed"], Sum(k).fixed)
         assert torch.equal(state.average["pattern.fixed"][k], Sum(k).fixed + 1)
         learnt, average = by_hand(k)
         torch.testing.assert_close(weights["learnt"], learnt, rtol=0, atol=2e-6)
         torch.testing.assert_close(state.average["pattern.learnt"][k], average, rtol=0, atol=2e-6)
+
+
+def source() -> Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def gradients(models: int | None = None) -> list[Tensor]:
+    shape = () if models is None else (models,)
+    return [torch.randn((*shape, *own), generator=source()) for own in ((4, 3), (5,), (0, 2))]
+
+
+def test_every_model_is_clipped_by_its_own_norm() -> None:
+    parts = gradients(3)
+    for part in parts:
+        part[1] *= 1000
+        part[2] *= 1e-3
+    expected = []
+    for k in range(3):
+        alone = [nn.Parameter(torch.zeros_like(part[k])) for part in parts]
+        for parameter, part in zip(alone, parts, strict=True):
+            parameter.grad = part[k].clone()
+        nn.utils.clip_grad_norm_(alone, 0.7)
+        expected.append([parameter.grad for parameter in alone])
+    clip_(parts, 0.7, stacked=True)
+    for k, ours in enumerate(expected):
+        for part, own in zip(parts, ours, strict=True):
+            torch.testing.assert_close(part[k], own)
+
+
+@pytest.mark.parametrize("norm", [0.7, 1e9, float("inf")])
+def test_one_model_is_clipped_as_torch_does(norm: float) -> None:
+    parts, parameters = gradients(), [nn.Parameter(torch.zeros_like(part)) for part in gradients()]
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.grad = part.clone()
+    nn.utils.clip_grad_norm_(parameters, norm)
+    clip_(parts, norm)
+    assert all(torch.equal(part, parameter.grad) for part, parameter in zip(parts, parameters, strict=True))

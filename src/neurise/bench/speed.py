@@ -11,10 +11,13 @@ import torch
 
 from neurise.bench import naive
 from neurise.bench.clock import Timing, peak_flops, slope, steps_a_second, timed
-from neurise.conditionals.base import Frame
+from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.committee import Committee
 from neurise.conditionals.network_conditionals import NetworkConditionals
 from neurise.devices import generator
 from neurise.models.neurise import NeurISE
+from neurise.networks.base import SiteNetwork
+from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.site_mlp import SiteMLP
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.reverse import METHODS, sample, serves
@@ -28,7 +31,7 @@ NAIVE_STEPS = 20
 
 @dataclass(frozen=True)
 class Case:
-    """A network and a chain to sample with."""
+    """A network, or a committee of several, and a chain to sample with."""
 
     sites: int = 784
     states: int = 2
@@ -37,30 +40,55 @@ class Case:
     keep_prob: float = 0.0
     cycles: int = 1
     rows: int = 10_000
+    members: int = 1
+    pairwise: int = 0  # members that have pairwise terms
 
     @property
     def noise(self) -> RoundRobin:
         """The chain."""
         return RoundRobin(Space(self.sites, self.states), self.keep_prob, self.cycles)
 
-    def network(self, device: torch.device) -> SiteMLP:
+    def network(self, device: torch.device, seed: int = 0) -> SiteMLP:
         """Make an untrained network whose conditionals are not uniform."""
         network = SiteMLP(self.noise.space, self.noise.num_steps, width=self.width, depth=self.depth)
-        source = generator(0, torch.device("cpu"))
+        source = generator(seed, torch.device("cpu"))
         network.reset(source)
         torch.nn.init.normal_(network.head, std=0.1, generator=source)
         return network.to(device)
 
-    def conditionals(self, network: SiteMLP) -> NetworkConditionals:
+    def terms(self, device: torch.device, seed: int = 0) -> PairwiseTerms:
+        """Make pairwise terms that together weigh as much as a field of their own."""
+        terms = PairwiseTerms(self.noise.space, self.noise.num_steps)
+        source = generator(seed, torch.device("cpu"))
+        terms.reset(source)
+        torch.nn.init.normal_(terms.pair, std=self.sites**-0.5, generator=source)
+        return terms.to(device)
+
+    def conditionals(self, network: SiteNetwork) -> NetworkConditionals:
         """Let a network answer for the chain."""
-        frame = Frame(self.noise, 0, torch.full((self.sites,), -1, device=network.token.device))
+        frame = Frame(self.noise, 0, torch.full((self.sites,), -1, device=next(network.parameters()).device))
         return NetworkConditionals(network, frame, hide_noised=True)
+
+    def answering(self, device: torch.device) -> Conditionals:
+        """Let all members answer, and lay their plans out, as a fitted model does."""
+        members = list[Conditionals]()
+        for place in range(self.members):
+            network: SiteNetwork = self.network(device, place)
+            if place < self.pairwise:
+                network = Sum([self.terms(device, place), network])
+            members.append(self.conditionals(network))
+        whole = members[0] if self.members == 1 else Committee(members, [1 / self.members] * self.members)
+        return whole.lay_out()
 
     @property
     def flops(self) -> int:
-        """Additions and multiplications that a row needs: one column, the hidden layers and the head, at every step."""
+        """Additions and multiplications that a row needs: one column, the hidden layers and the head, at every step.
+
+        Pairwise terms of all members are summed beforehand: a step adds up one term per site and output.
+        """
         step = 2 * self.width * (1 + (self.depth - 1) * self.width + self.states)
-        return self.sites * self.cycles * step
+        pairs = 2 * self.sites * (1 if self.states == 2 else self.states) if self.pairwise else 0
+        return self.sites * self.cycles * (self.members * step + pairs)
 
     @property
     def training_flops(self) -> int:
@@ -121,15 +149,20 @@ class Bench:
             yield self._figure("sampling", f"{name}: {size}", case, self._time(case), self._naive(case))
 
     def _forms(self) -> Iterator[Figure]:
-        case = Case(rows=self.rows, sites=100 if self.quick else 784)
-        plain = self._naive(case)
-        conditionals = case.conditionals(case.network(self.device))
-        for method in METHODS:
-            for precision in ("float32", "bfloat16") if method in ("fused", "graphs") else ("float32",):
-                if serves(method, conditionals, precision):
-                    rows = replace(case, rows=-(-self.rows // 10)) if method == "reference" else case
-                    timing = self._time(rows, method, precision)
-                    yield self._figure("forms", f"{method}, {precision}", rows, timing, plain * rows.rows / case.rows)
+        one = Case(rows=self.rows, sites=100 if self.quick else 784)
+        cases = {
+            "": one,
+            "4 × width 128, two with pairwise terms: ": replace(one, width=128, members=4, pairwise=2),
+            "width 512: ": replace(one, width=512),
+        }
+        for name, case in cases.items():
+            plain, conditionals = self._naive(case), case.answering(self.device)
+            for method in METHODS:
+                for precision in ("float32", "bfloat16") if method in ("fused", "graphs") else ("float32",):
+                    if serves(method, conditionals, precision):
+                        rows = replace(case, rows=-(-self.rows // 10)) if method == "reference" else case
+                        timing, share = self._time(rows, method, precision), rows.rows / case.rows
+                        yield self._figure("forms", f"{name}{method}, {precision}", rows, timing, plain * share)
 
     def _growth(self, axis: str) -> Iterator[Figure]:
         cuda = self.device.type == "cuda"
@@ -183,7 +216,7 @@ class Bench:
         return Figure(section, name, rate, "rows/s", ratio, case.flops * rate / self.roof, timing.peak_bytes)
 
     def _time(self, case: Case, method: str | None = None, precision: str | None = None) -> Timing:
-        conditionals, source = case.conditionals(case.network(self.device)), generator(0, self.device)
+        conditionals, source = case.answering(self.device), generator(0, self.device)
         return timed(
             lambda: sample(
                 conditionals, case.rows, generator=source, method=method, precision=precision or self.precision
@@ -192,10 +225,10 @@ class Bench:
         )
 
     def _naive(self, case: Case) -> float:
-        """Seconds of the naive loop for all rows and all steps of a case."""
+        """Seconds of the naive loop for all rows, all steps and all members of a case; pairwise terms are left out."""
         network, source = case.network(self.device), generator(0, self.device)
         conditionals, rows = case.conditionals(network), min(case.rows, 10_000)
         x = conditionals.noise.start(rows, generator=source)
         steps = min(NAIVE_STEPS, conditionals.noise.num_steps)
         timing = timed(lambda: naive.reverse(conditionals, network, x, generator=source, steps=steps), self.device)
-        return timing.seconds * conditionals.noise.num_steps / steps * case.rows / rows
+        return case.members * timing.seconds * conditionals.noise.num_steps / steps * case.rows / rows

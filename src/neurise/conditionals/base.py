@@ -131,14 +131,11 @@ class Conditionals(nn.Module, ABC):
     ) -> Walk:
         """Follow rows (sites, n) through a cycle (1,), from site ``top`` − 1 to 0, or through a sweep at time 0."""
         top = len(x) if top is None else top
-        view, plan = self.laid_out[sweep] if sweep in self.laid_out else self._seen_by(sweep)
+        view = self.view(sweep=sweep)
+        plan = None if view is None else self.planned(view)
         if view is None or plan is None:
             return self._walk_without_plan(x, y, cycle, top=top, sweep=sweep, precision=precision)
         return Planned(plan, view, cycle, x, y, top=top, precision=precision)
-
-    def _seen_by(self, sweep: bool) -> tuple[View | None, Plan | None]:
-        view = self.view(sweep=sweep)
-        return view, None if view is None else self.plan(view)
 
     def _walk_without_plan(
         self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
@@ -148,6 +145,8 @@ class Conditionals(nn.Module, ABC):
 
     def view(self, *, sweep: bool) -> View | None:
         """Return what steps look at, for :meth:`plan`; None where noise has a symbol that plans know nothing of."""
+        if sweep in self.laid_out:
+            return self.laid_out[sweep][0]
         if self.noise.tokens != self.noise.space.states:
             return None
         return view_of(self.noise, ~self.ignored, hides_erased=self.hide_noised, sweep=sweep)
@@ -155,6 +154,10 @@ class Conditionals(nn.Module, ABC):
     def plan(self, view: View) -> Plan | None:
         """Return what a fast walk needs; None where there is no such form."""
         return None
+
+    def planned(self, view: View) -> Plan | None:
+        """Return the plan that was laid out, or make it: :meth:`plan` of the same weights, without doing the work twice."""
+        return self.laid_out[view.sweep][1] if view.sweep in self.laid_out else self.plan(view)
 
     def certain(self, view: View) -> Certain | None:
         """Return the sites whose answer is known beforehand, if there are any."""

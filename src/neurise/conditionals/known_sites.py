@@ -33,6 +33,7 @@ class KnownSites(Conditionals):
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
         self.hide_noised, self.ignored, self.bytes_per_row = inner.hide_noised, inner.ignored, inner.bytes_per_row
         self.register_buffer("constant", constant, persistent=False)
+        self._known: dict[bool, Tensor] = {}
 
     @property
     def clean(self) -> Conditionals:
@@ -56,18 +57,19 @@ class KnownSites(Conditionals):
     def lay_out(self) -> Self:
         """Lay the learnt part out, which walks by itself."""
         self.inner.lay_out()
-        return super().lay_out()
+        return self
 
     def plan(self, view: View) -> Plan | None:
         """Plan the learnt part."""
         return self.inner.plan(view)
 
+    def planned(self, view: View) -> Plan | None:
+        """Return the plan of the learnt part: one copy of it serves both."""
+        return self.inner.planned(view)
+
     def certain(self, view: View) -> Certain:
-        """Write the known answers down for every cycle."""
-        sites = torch.arange(self.noise.space.sites, device=self.constant.device)
-        cycles = torch.arange(view.cycles, device=sites.device)[:, None]
-        known = self.log_known(sites.expand(view.cycles, -1), cycles.expand(-1, len(sites)))
-        return Certain(self._is_known, relative(known))
+        """Return the known answers for every cycle of a view."""
+        return Certain(self._is_known, self._answers(view.sweep)[: view.cycles])
 
     def walk(
         self,
@@ -81,9 +83,20 @@ class KnownSites(Conditionals):
     ) -> Walk:
         """Walk with the learnt conditionals, and answer for constant sites."""
         inner = self.inner.walk(x, y, cycle, top=top, sweep=sweep, precision=precision)
-        sites = torch.arange(len(x), device=x.device)
-        visits = (0 * cycle if sweep else cycle).expand(len(x))
-        return KnownWalk(inner, self._is_known, relative(self.log_known(sites, visits)), x.shape[1])
+        answers = self._answers(sweep).index_select(0, 0 * cycle if sweep else cycle).squeeze(0)
+        return KnownWalk(inner, self._is_known, answers, x.shape[1])
+
+    def _answers(self, sweep: bool) -> Tensor:
+        """Return the relative logits of all sites in every cycle, (cycles, sites, outputs) float64, or in a sweep.
+
+        Found once: a recording must not copy numbers to the device.
+        """
+        if sweep not in self._known:
+            sites = torch.arange(self.noise.space.sites, device=self.constant.device)
+            cycles = torch.arange(1 if sweep else self.noise.cycles, device=sites.device)[:, None]
+            known = self.log_known(sites.expand(len(cycles), -1), cycles.expand(-1, len(sites)))
+            self._known[sweep] = relative(known)
+        return self._known[sweep]
 
     @cached_property
     def _is_known(self) -> tuple[bool, ...]:

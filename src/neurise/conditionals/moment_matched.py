@@ -59,8 +59,10 @@ class MomentMatched(Conditionals):
 
     def plan(self, view: View) -> Plan | None:
         """Add the terms to the plan of the chain."""
-        plan = self.inner.plan(view) if self.inner.certain(view) is None else None
-        return plan if plan is None or view.sweep else added([plan, self.terms.plan(view)])
+        if self.inner.certain(view) is not None:  # which a plan knows nothing of
+            return None
+        plan, terms = self.inner.plan(view), self.terms.plan(view)
+        return plan if plan is None or terms is None or view.sweep else added([plan, terms])
 
     def description(self) -> dict[str, Any]:
         """Describe the inner conditionals."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from abc import abstractmethod
@@ -171,8 +172,9 @@ class TrainedModel(Model):
 
     def show(self, job: Job, state: TrainingState) -> None:
         """Put the averaged weights of a job under way into the model, so that a callback can use it."""
-        job.objective.network.load_state_dict(state.average, strict=False)
-        self.objective_ = job.objective
+        shown = copy.deepcopy(job.objective)  # the network itself goes on from its own weights
+        shown.network.requires_grad_(False).load_state_dict(state.average, strict=False)
+        self.objective_ = shown
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
@@ -236,7 +238,10 @@ class TrainedModel(Model):
         for number, job in enumerate(jobs):
             trained.append(job)
             if run.max_seconds is not None:  # what earlier jobs left over is for the later ones
-                left = (run.max_seconds - (time.monotonic() - began)) / (len(jobs) - number)
+                # A job that goes on from a checkpoint has spent more than the clock says; several processes agree on one clock.
+                recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs[:number] if earlier.history)
+                spent = max(distributed.agreed(time.monotonic() - began), recorded)
+                left = (run.max_seconds - spent) / (len(jobs) - number)
                 job.settings = replace(job.settings, max_seconds=max(left, 1e-3))
             try:
                 job.run(

@@ -60,11 +60,21 @@ class PairwiseTerms(SiteNetwork):
         return own(visible @ pair.flatten(0, 1).T, u, self.space) + one_hot(u, len(bias), bias.dtype) @ bias
 
     @torch.no_grad()
-    def plan(self, view: View) -> Plan:
-        """Lay the terms of the chain, or those of the clean conditionals, out for a walk."""
-        if view.sweep and self.clean:
+    def plan(self, view: View) -> Plan | None:
+        """Lay the terms of the chain, or those of the clean conditionals, out for a walk.
+
+        The step at t = 0 has the clean terms also in the chain. A plan has one set of terms for all cycles, so that there is
+        none where later cycles ask the same site with the others.
+        """
+        if not self.clean:
+            return pairwise_plan(view, self.pair.detach(), self.bias.detach())
+        if view.sweep:
             return pairwise_plan(view, self.clean_pair.detach(), self.clean_bias.detach())
-        return pairwise_plan(view, self.pair.detach(), self.bias.detach())
+        if view.cycles > 1:
+            return None
+        pair, bias = self.pair.detach().clone(), self.bias.detach().clone()
+        pair[0], bias[0] = self.clean_pair[0], self.clean_bias[0]
+        return pairwise_plan(view, pair, bias)
 
 
 class Sum(SiteNetwork):

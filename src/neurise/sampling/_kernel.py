@@ -10,6 +10,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from neurise.sampling._draws import one_of_many, one_of_two
+from neurise.sampling._layers import block, column, norm
 from neurise.sampling._products import held, logits_of, streamed, weights_of
 
 
@@ -67,121 +69,43 @@ def cycle_kernel(
         if B:
             h_b = sum_b + tl.load(context_ptr + u * all_columns + b)[None, :]
         if not GROWS:
-            h_a -= _column(columns_ptr, u, old, a, all_columns, STATES)
+            h_a -= column(columns_ptr, u, old, a, all_columns, STATES)
             if B:
-                h_b -= _column(columns_ptr, u, old, b, all_columns, STATES)
+                h_b -= column(columns_ptr, u, old, b, all_columns, STATES)
 
-        h_a, h_b = _norm(h_a, h_b, norm_ptr, 0, a, b, WIDTH, A, B, EPS)
+        h_a, h_b = norm(h_a, h_b, norm_ptr, 0, a, b, WIDTH, A, B, EPS)
         if HELD > 0:
             z_a, z_b = held(h_a, h_b, aa1, ab1, ba1, bb1, B, WIDEN)
-            h_a, h_b = _block(h_a, h_b, z_a, z_b, bias_ptr, norm_ptr, 0, a, b, WIDTH, A, B, RESIDUAL, EPS)
+            h_a, h_b = block(h_a, h_b, z_a, z_b, bias_ptr, norm_ptr, 0, a, b, WIDTH, A, B, RESIDUAL, EPS)
         if HELD > 1:
             z_a, z_b = held(h_a, h_b, aa2, ab2, ba2, bb2, B, WIDEN)
-            h_a, h_b = _block(h_a, h_b, z_a, z_b, bias_ptr, norm_ptr, 1, a, b, WIDTH, A, B, RESIDUAL, EPS)
+            h_a, h_b = block(h_a, h_b, z_a, z_b, bias_ptr, norm_ptr, 1, a, b, WIDTH, A, B, RESIDUAL, EPS)
         for layer in range(HELD, DEPTH - 1):
             z_a, z_b = streamed(h_a, h_b, weight_ptr, a, b, layer, A, B, DEPTH, TERMS, WIDEN)
-            h_a, h_b = _block(h_a, h_b, z_a, z_b, bias_ptr, norm_ptr, layer, a, b, WIDTH, A, B, RESIDUAL, EPS)
+            h_a, h_b = block(h_a, h_b, z_a, z_b, bias_ptr, norm_ptr, layer, a, b, WIDTH, A, B, RESIDUAL, EPS)
 
         level = tl.load(level_ptr + step * n + row, mask=inside, other=0.0)
-        known = tl.load(constant_ptr + u) > 0
         head = head_ptr + u * head_stride
         if STATES == 2:
             odds = tl.sum(h_a * tl.load(head + a)[None, :], 1)
             if B:
                 odds += tl.sum(h_b * tl.load(head + b)[None, :], 1)
-            odds = tl.where(known, tl.load(known_ptr + u), odds + tl.load(offset_ptr + u))
-            odds += bonus * (2 * old - 1).to(tl.float32)
-            # The rarer token's probability is small and known to 24 bits; one minus it is not, in 32 bits.
-            rare = tl.exp(-tl.abs(odds))
-            rare = (rare / (1 + rare)).to(tl.float64)
-            new = (level >= tl.where(odds > 0, rare, 1 - rare)).to(tl.int32)
+            new = one_of_two(odds + tl.load(offset_ptr + u), known_ptr + u, constant_ptr + u, old, level, bonus)
         else:
             token = tl.arange(0, LOGITS)
             logits = tl.zeros([ROWS, LOGITS], tl.float32)
             logits = logits_of(h_a, logits, head, token, a, all_columns, STATES, WIDEN)
             if B:
                 logits = logits_of(h_b, logits, head, token, b, all_columns, STATES, WIDEN)
-            is_token = token < STATES
-            logits += tl.load(offset_ptr + u * STATES + token, mask=is_token, other=0.0)[None, :]
-            settled = tl.load(known_ptr + u * STATES + token, mask=is_token, other=0.0)
-            logits = tl.where(known, settled[None, :], logits)
-            logits += tl.where(token[None, :] == old[:, None], bonus, 0.0)
-            logits = tl.where(is_token[None, :], logits, float("-inf"))
-            weight = tl.exp(logits - tl.max(logits, 1)[:, None]).to(tl.float64)
-            reached = (level * tl.sum(weight, 1))[:, None] >= tl.cumsum(weight, 1)
-            new = tl.sum((reached & (token < STATES - 1)[None, :]).to(tl.int32), 1)
+            offset = tl.load(offset_ptr + u * STATES + token, mask=token < STATES, other=0.0)
+            known = known_ptr + u * STATES
+            new = one_of_many(logits + offset[None, :], known, constant_ptr + u, old, level, bonus, STATES, LOGITS)
 
-        sum_a += _column(columns_ptr, u, new, a, all_columns, STATES)
+        sum_a += column(columns_ptr, u, new, a, all_columns, STATES)
         if B:
-            sum_b += _column(columns_ptr, u, new, b, all_columns, STATES)
+            sum_b += column(columns_ptr, u, new, b, all_columns, STATES)
         if not GROWS:
-            sum_a -= _column(columns_ptr, u, old, a, all_columns, STATES)
+            sum_a -= column(columns_ptr, u, old, a, all_columns, STATES)
             if B:
-                sum_b -= _column(columns_ptr, u, old, b, all_columns, STATES)
+                sum_b -= column(columns_ptr, u, old, b, all_columns, STATES)
         tl.store(x_ptr + u * n + row, new.to(tl.uint8), mask=inside)
-
-
-@triton.jit
-def _column(columns_ptr, u, token, place, all_columns: tl.constexpr, STATES: tl.constexpr):
-    """First-layer column of each row's token, (rows, columns of the tile)."""
-    if STATES == 2:
-        column = token.to(tl.float32)[:, None] * tl.load(columns_ptr + u * all_columns + place)[None, :]
-    else:
-        column = tl.load(columns_ptr + (u * STATES + token)[:, None] * all_columns + place[None, :])
-    return column
-
-
-@triton.jit
-def _norm(h_a, h_b, norm_ptr, layer, a, b, WIDTH: tl.constexpr, A: tl.constexpr, B: tl.constexpr, EPS: tl.constexpr):
-    """LayerNorm → SiLU over both tiles; what lies beyond the width stays zero."""
-    total = tl.sum(h_a, 1)
-    if B:
-        total += tl.sum(h_b, 1)
-    mean = (total / WIDTH)[:, None]
-    h_a = h_a - mean
-    if A > WIDTH:
-        h_a = tl.where((a < WIDTH)[None, :], h_a, 0.0)
-    square = tl.sum(h_a * h_a, 1)
-    if B:
-        h_b = h_b - mean
-        if A + B > WIDTH:
-            h_b = tl.where((b < WIDTH)[None, :], h_b, 0.0)
-        square += tl.sum(h_b * h_b, 1)
-    scale = (1 / tl.sqrt(square / WIDTH + EPS))[:, None]
-    norm = norm_ptr + layer * 2 * (A + B)
-    h_a = h_a * scale * tl.load(norm + a)[None, :] + tl.load(norm + A + B + a)[None, :]
-    h_a = h_a / (1 + tl.exp(-h_a))
-    if B:
-        h_b = h_b * scale * tl.load(norm + b)[None, :] + tl.load(norm + A + B + b)[None, :]
-        h_b = h_b / (1 + tl.exp(-h_b))
-    else:
-        h_b = h_a
-    return h_a, h_b
-
-
-@triton.jit
-def _block(
-    h_a,
-    h_b,
-    z_a,
-    z_b,
-    bias_ptr,
-    norm_ptr,
-    layer,
-    a,
-    b,
-    WIDTH: tl.constexpr,
-    A: tl.constexpr,
-    B: tl.constexpr,
-    RESIDUAL: tl.constexpr,
-    EPS: tl.constexpr,
-):
-    """What follows a layer's product: bias, norm, SiLU, and what entered the block where it is kept."""
-    z_a += tl.load(bias_ptr + layer * (A + B) + a)[None, :]
-    if B:
-        z_b += tl.load(bias_ptr + layer * (A + B) + b)[None, :]
-    z_a, z_b = _norm(z_a, z_b, norm_ptr, layer + 1, a, b, WIDTH, A, B, EPS)
-    if RESIDUAL:
-        z_a += h_a
-        z_b += h_b
-    return z_a, z_b

@@ -157,6 +157,8 @@ def _run(
         state.record(mean, None if score is None else score(), settings.patience)
         for watch in watchers:
             called_off = bool(watch(state, state.history[-1])) or called_off
+        if team is not None and watchers:  # a callback may decide otherwise in another process
+            called_off = team.agree(0.0, called_off)[1]
         now = time.monotonic()
         if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
             state.save(path, fingerprint)
@@ -167,6 +169,8 @@ def _run(
         if bool((lost := state.lost(mean)).any()):
             _give_up(lost, mean, state, good, settings)
         state.record(mean, None if score is None else score(), settings.patience)
+        for watch in watchers:
+            watch(state, state.history[-1])
     if path is not None and reason != "interrupted":
         state.save(path, fingerprint)
     if progress is not None:

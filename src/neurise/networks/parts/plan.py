@@ -87,6 +87,8 @@ def added(plans: Sequence[Plan], weights: Sequence[float] | None = None) -> Plan
     layers, offset, pair = list[tuple[float, Layers]](), torch.zeros_like(plans[0].offset), None
     for place, plan in enumerate(plans):
         factor = 1.0 if weights is None else weights[place]
+        if factor == 0:  # what has no weight need not be computed
+            continue
         for weight, part in plan.layers:
             layers.append((factor * weight, part))
         offset = offset + factor * plan.offset

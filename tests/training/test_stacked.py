@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from neurise import discovery
-from neurise.models import _many
-from neurise.modeling.trained import TrainedModel
+from neurise.modeling import many
 from neurise.modeling.model import Run
+from neurise.networks.parts.stack import Stack
+from neurise.rows import Batch, Rows
 from neurise.training import loop
-from neurise.rows import Rows
-from neurise.training.clip import clip_
-from neurise.training.stacked import ManyObjective, ManyRows, Stacked
+from neurise.training.objective import Objective
+from neurise.training.stacked import ManyObjective, ManyRows
 from neurise.training.state import TrainingState
 
 TRAINED = [name for name in discovery.names("neurise.models") if tiny.is_trained(name)]
@@ -25,20 +25,23 @@ def source(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def begun(name: str, *, labels: bool = False, **params: Any) -> list[TrainedModel]:
-    """Models that know their data, in double precision, with random weights everywhere."""
-    models: list[TrainedModel] = []
+def begun(name: str, *, labels: bool = False, **params: Any) -> list[Objective]:
+    """Objectives of models that know their data, in double precision, with random weights everywhere."""
+    objectives: list[Objective] = []
     for k in range(MODELS):
         x = tiny.spins(30, sites=4, seed=k)
         y = (x[:, 0] > 0).astype(int) if labels else None
         run = Run(k, None, False, None, None, None)
-        model = _many._trial(tiny.model(name, **params), x, y, None, None, run=run, place=torch.device("cpu")).model
-        assert isinstance(model, TrainedModel)
-        model.begin(Rows(torch.zeros(1, 4)), model.settings(None, None), seed=k)
-        for parameter in model.objective_.network.double().parameters():
+        (job,) = many._trial(tiny.model(name, **params), x, y, None, None, run=run, place=torch.device("cpu")).jobs
+        job.begin()
+        for parameter in job.objective.network.double().parameters():
             nn.init.normal_(parameter, generator=source(k))
-        models.append(model)
-    return models
+        objectives.append(job.objective)
+    return objectives
+
+
+def together(objectives: list[Objective]) -> ManyObjective:
+    return ManyObjective(objectives[0], Stack([objective.network for objective in objectives]))
 
 
 CASES = [(name, {}) for name in TRAINED] + [
@@ -52,70 +55,24 @@ CASES = [(name, {}) for name in TRAINED] + [
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize(("name", "params"), CASES, ids=[f"{name}{list(params.values())}" for name, params in CASES])
 def test_each_network_has_the_gradient_that_it_has_alone(name: str, params: dict[str, Any], labels: bool) -> None:
-    models = begun(name, labels=labels, **params)
-    stacked = Stacked([model.objective_.network for model in models])
-    objective = ManyObjective(models[0].objective_, stacked)
+    objectives = begun(name, labels=labels, **params)
+    whole = together(objectives)
     x = torch.randint(2, (10, MODELS, 4), generator=source(), dtype=torch.uint8)
     y = torch.randint(2, (10, MODELS), generator=source(1)) if labels else None
-    drawn = objective.draw(x, y, generator=source(2))
-    losses, scores = (part(stacked, drawn) for part in (objective.losses, objective.scores))
-    together = torch.autograd.grad(losses.mean(0).sum(), list(stacked.parameters()), materialize_grads=True)
-    for k, model in enumerate(models):
+    drawn = whole.draw(Batch(x, y), generator=source(2))
+    losses, scores = (part(whole.network.each, drawn) for part in (whole.losses, whole.scores))
+    assert losses.shape == scores.shape == (10, MODELS)
+    stacked = torch.autograd.grad(losses.mean(0).sum(), list(whole.network.parameters()), materialize_grads=True)
+    for k, objective in enumerate(objectives):
         own = tuple(None if part is None else part[:, k] for part in drawn)
-        network = model.objective_.network
-        alone = model.objective_.losses(network, own)
+        network = objective.network
+        alone = objective.losses(network, own)
         torch.testing.assert_close(losses[:, k], alone, rtol=1e-10, atol=1e-10)
-        torch.testing.assert_close(scores[:, k], model.objective_.scores(network, own), rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(scores[:, k], objective.scores(network, own), rtol=1e-10, atol=1e-10)
         gradients = torch.autograd.grad(alone.mean(), list(network.parameters()), materialize_grads=True)
         assert any(gradient.abs().max() > 1e-3 for gradient in gradients)
-        for ours, theirs in zip(together, gradients, strict=True):
+        for ours, theirs in zip(stacked, gradients, strict=True):
             torch.testing.assert_close(ours[k], theirs, rtol=1e-10, atol=1e-10)
-
-
-def test_a_stack_gives_its_networks_back() -> None:
-    networks = [model.objective_.network for model in begun("neurise", depth=2)]
-    stacked = Stacked(networks)
-    for k, network in enumerate(networks):
-        assert stacked.weights_of(k).keys() == network.state_dict().keys()
-        assert all(torch.equal(stacked.weights_of(k)[name], weight) for name, weight in network.state_dict().items())
-
-
-def test_a_network_with_buffers_is_refused() -> None:
-    with pytest.raises(ValueError, match="with buffers cannot be stacked: it has running_mean"):
-        Stacked([nn.BatchNorm1d(2), nn.BatchNorm1d(2)])
-
-
-def gradients(models: int | None = None) -> list[Tensor]:
-    shape = () if models is None else (models,)
-    return [torch.randn((*shape, *own), generator=source()) for own in ((4, 3), (5,), (0, 2))]
-
-
-def test_every_model_is_clipped_by_its_own_norm() -> None:
-    parts = gradients(3)
-    for part in parts:
-        part[1] *= 1000
-        part[2] *= 1e-3
-    expected = []
-    for k in range(3):
-        alone = [nn.Parameter(torch.zeros_like(part[k])) for part in parts]
-        for parameter, part in zip(alone, parts, strict=True):
-            parameter.grad = part[k].clone()
-        nn.utils.clip_grad_norm_(alone, 0.7)
-        expected.append([parameter.grad for parameter in alone])
-    clip_(parts, 0.7, stacked=True)
-    for k, ours in enumerate(expected):
-        for part, own in zip(parts, ours, strict=True):
-            torch.testing.assert_close(part[k], own)
-
-
-@pytest.mark.parametrize("norm", [0.7, 1e9, float("inf")])
-def test_one_model_is_clipped_as_torch_does(norm: float) -> None:
-    parts, parameters = gradients(), [nn.Parameter(torch.zeros_like(part)) for part in gradients()]
-    for parameter, part in zip(parameters, parts, strict=True):
-        parameter.grad = part.clone()
-    nn.utils.clip_grad_norm_(parameters, norm)
-    clip_(parts, norm)
-    assert all(torch.equal(part, parameter.grad) for part, parameter in zip(parts, parameters, strict=True))
 
 
 def data_sets(weighted: bool) -> tuple[list[Rows], list[Tensor]]:
@@ -133,7 +90,7 @@ def data_sets(weighted: bool) -> tuple[list[Rows], list[Tensor]]:
 def test_every_model_draws_its_own_rows_by_their_weight(weighted: bool) -> None:
     parts, shares = data_sets(weighted)
     n = 20_000
-    x, y = ManyRows.of(parts).draw(n, generator=source())
+    x, y, _ = ManyRows.of(parts).draw(n, generator=source())
     assert y is not None
     assert x.shape == (n, 3, 2)
     assert torch.equal(x[..., 0].long(), torch.arange(3).expand(n, 3))
@@ -147,7 +104,7 @@ def test_every_model_draws_its_own_rows_by_their_weight(weighted: bool) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_spreading_gives_each_row_its_share_to_within_one(weighted: bool) -> None:
     parts, shares = data_sets(weighted)
-    x, _ = ManyRows.of(parts).spread(101, generator=source())
+    x, _, _ = ManyRows.of(parts).spread(101, generator=source())
     for k, share in enumerate(shares):
         counts = torch.bincount(x[:, k, 1].long(), minlength=len(share))
         assert ((counts - 101 * share).abs() <= 1).all()
@@ -162,10 +119,9 @@ def test_even_the_last_level_stays_in_its_own_data_set() -> None:
 
 def times(n: int, draws: int) -> Tensor:
     """Times of three models over 4 steps, (draws · n, 3)."""
-    models = begun("neurise")
-    objective = ManyObjective(models[0].objective_, Stacked([model.objective_.network for model in models]))
+    objective = together(begun("neurise"))
     generator, x = source(), torch.zeros(n, MODELS, 4, dtype=torch.uint8)
-    return torch.cat([objective.draw(x, None, generator=generator)[0] for _ in range(draws)])
+    return torch.cat([objective.draw(Batch(x), generator=generator)[0] for _ in range(draws)])
 
 
 def test_the_times_of_every_model_are_stratified() -> None:
@@ -181,17 +137,16 @@ def test_no_model_has_times_of_its_own() -> None:
 
 
 def test_rows_and_labels_stay_with_their_model() -> None:
-    models = begun("dfm", labels=True)
-    objective = ManyObjective(models[0].objective_, Stacked([model.objective_.network for model in models]))
+    objective = together(begun("dfm", labels=True))
     x = torch.arange(24).reshape(2, MODELS, 4)
-    _, _, y, x_1 = objective.draw(x, torch.arange(6).reshape(2, MODELS), generator=source())
+    _, _, y, x_1 = objective.draw(Batch(x, torch.arange(6).reshape(2, MODELS)), generator=source())
     assert torch.equal(x_1, x)
     assert torch.equal(y, torch.arange(6).reshape(2, MODELS))
 
 
 def test_every_model_is_judged_as_if_it_were_alone() -> None:
     network, patience = nn.Linear(1, 1), 3
-    settings = tiny.model(patience=patience).settings(100, None)  # type: ignore[attr-defined]
+    settings = tiny.model(training__patience=patience).settings(100, None)  # type: ignore[attr-defined]
     scores = 2 + torch.rand((12, 20, MODELS), generator=source(), dtype=torch.float64)
     scores[4:, :, 0] += 1  # the first model gets worse, and loses its patience before the others
     many = TrainingState(network, torch.optim.SGD(network.parameters()), source(), average={}, models=MODELS)
@@ -208,3 +163,11 @@ def test_every_model_is_judged_as_if_it_were_alone() -> None:
     for k, state in enumerate(alone):
         assert torch.equal(many.usable()["weight"][k], state.usable()["weight"])
         assert (many.best_score[k], many.stale[k]) == (state.best_score, state.stale)
+
+
+def test_folds_stay_with_their_rows() -> None:
+    parts = [Rows(part.x, fold=part.x[:, 1] % 3) for part in data_sets(weighted=False)[0]]
+    x, y, fold = ManyRows.of(parts).draw(50, generator=source())
+    assert y is None
+    assert fold is not None
+    assert torch.equal(fold, x[..., 1] % 3)

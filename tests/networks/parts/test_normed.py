@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neurise.networks.parts import _normed
-from neurise.networks.parts.layers import Blocks
+from neurise.networks.parts.layers import Blocks, normed
 
 pytest.importorskip("triton")
 import interpreted_norms
@@ -101,9 +101,9 @@ def test_on_a_cpu_nothing_changes() -> None:
     h = torch.randn(7, 24, generator=torch.Generator().manual_seed(0))
     assert not _normed.serves(h)
     block = functional.silu(norm(linear(h)))
-    assert torch.equal(_normed.normed(h, norm), functional.silu(norm(h)))
-    assert torch.equal(_normed.normed(h, norm, linear), block)
-    assert torch.equal(_normed.normed(h, norm, linear, residual=True), h + block)
+    assert torch.equal(normed(h, norm), functional.silu(norm(h)))
+    assert torch.equal(normed(h, norm, linear), block)
+    assert torch.equal(normed(h, norm, linear, residual=True), h + block)
 
 
 def test_a_network_without_numbers_has_shapes() -> None:

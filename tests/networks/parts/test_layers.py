@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neurise.networks import _inputs
+from neurise.networks.parts import layers as parts
 from neurise.networks.site_mlp import SiteMLP
 from neurise.space import Space
 
@@ -101,7 +101,7 @@ def test_a_shared_step_gives_the_same_first_layer(classes: int) -> None:
 @pytest.mark.parametrize("steps", [3, 50, 784, 12_345, 2**17 + 1, 10**6])
 def test_three_short_numbers_make_up_every_time(steps: int) -> None:
     tau = 2 * torch.arange(steps) / steps - 1
-    found = _inputs.terms(tau, 3)
+    found = parts.terms(tau, 3)
     assert all(term.dtype == torch.bfloat16 for term in found)
     assert torch.equal(sum(term.double() for term in found), tau.double())
 
@@ -110,11 +110,11 @@ def test_a_product_of_short_numbers_rounds_nothing_that_is_shown() -> None:
     space, steps = SPACES[0], 999_983
     t = torch.arange(0, steps, 997)
     x = space.uniform(len(t), generator=torch.Generator().manual_seed(0))
-    numbers = _inputs.terms(2 * t / steps - 1, 3)
+    numbers = parts.terms(2 * t / steps - 1, 3)
     sizes = {"states": 2, "classes": 0}
     hidden = torch.zeros(len(t), 4, dtype=torch.bool)
     long, short = (
-        _inputs.side_by_side(x, t % 4, hidden, None, numbers, **sizes, dtype=dtype)  # type: ignore[arg-type]
+        parts.side_by_side(x, t % 4, hidden, None, numbers, **sizes, dtype=dtype)  # type: ignore[arg-type]
         for dtype in (torch.float32, torch.bfloat16)
     )
     assert (long.dtype, short.dtype) == (torch.float32, torch.bfloat16)
@@ -124,7 +124,7 @@ def test_a_product_of_short_numbers_rounds_nothing_that_is_shown() -> None:
 @pytest.mark.parametrize("classes", range(9))
 def test_columns_are_even_and_end_in_a_one_and_zeros(classes: int) -> None:
     t, u, x, hidden, y = every(SPACES[1], classes)
-    shown = _inputs.side_by_side(x, u, hidden, y, [t.float()], states=3, classes=classes, dtype=torch.float32)
+    shown = parts.side_by_side(x, u, hidden, y, [t.float()], states=3, classes=classes, dtype=torch.float32)
     count = 2 * 3 + 2 + classes + 1
     assert shown.shape[-1] % 8 == 0
     assert shown.shape[-1] - (count + 1) < 8

@@ -1,4 +1,4 @@
-"""Heads a site, residual blocks and pairwise terms."""
+"""Heads a site and residual blocks, number by number."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from neurise.space import Space
 SPACE = Space(sites=4, states=3)
 
 
-def network(**extras: object) -> SiteMLP:
-    made = SiteMLP(SPACE, 8, **{"width": 6, "depth": 3, "classes": 2} | extras).double()  # type: ignore[arg-type]
+def network(**options: object) -> SiteMLP:
+    made = SiteMLP(SPACE, 8, **{"width": 6, "depth": 3, "classes": 2} | options).double()  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(3)
     made.reset(generator)
     for parameter in made.parameters():
@@ -37,23 +37,15 @@ def by_hand(f: SiteMLP, t: int, u: int, x: list[int], hidden: list[bool], y: int
         h = h / (1 + torch.exp(-h))
         if layer and f.hidden.residual:
             h = h + before
-    place = u if f.heads > 1 else 0
-    logits = [float(f.head[place, a] @ h + f.head_bias[place, a]) for a in range(SPACE.states)]
-    if f.pair is not None:
-        clean = t == 0 and f.clean_pair is not None
-        pair, bias = (f.clean_pair, f.clean_pair_bias) if clean else (f.pair, f.pair_bias)
-        logits = [v + float(bias[u, a]) + sum(float(pair[u, a, c]) for c in columns) for a, v in enumerate(logits)]
-    return logits
+    place = u if f.heads == "site" else 0
+    return [float(f.head[place, a] @ h + f.head_bias[place, a]) for a in range(SPACE.states)]
 
 
 @pytest.mark.parametrize("heads", ["shared", "site"])
 @pytest.mark.parametrize("residual", [False, True])
-@pytest.mark.parametrize(
-    "terms", [{}, {"skip": True}, {"skip": True, "clean": True}], ids=["none", "pairs", "clean pairs"]
-)
 @pytest.mark.parametrize("width", [3, 6])  # fewer than there are sites, and more
-def test_every_term_is_where_it_should_be(width: int, heads: str, residual: bool, terms: dict[str, bool]) -> None:
-    f = network(width=width, heads=heads, residual=residual, **terms)
+def test_every_term_is_where_it_should_be(width: int, heads: str, residual: bool) -> None:
+    f = network(width=width, heads=heads, residual=residual)
     generator = torch.Generator().manual_seed(0)
     n = 20
     x = SPACE.uniform(n, generator=generator)
@@ -75,8 +67,15 @@ def test_every_term_is_where_it_should_be(width: int, heads: str, residual: bool
 
 
 def test_unknown_heads_are_refused() -> None:
-    with pytest.raises(ValueError, match="'shared' or 'site', got 'many'"):
+    with pytest.raises(ValueError, match="heads must be one of 'shared', 'site', got 'many'"):
         network(heads="many")
+
+
+@pytest.mark.parametrize("residual", ["no", 1, None])
+@pytest.mark.parametrize("kind", [SiteMLP, LocalMLP])
+def test_residual_is_yes_or_no(kind: type[SiteMLP] | type[LocalMLP], residual: object) -> None:
+    with pytest.raises(ValueError, match="residual must be True or False"):
+        kind(SPACE, 8, width=6, depth=1, residual=residual)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("residual", [False, True])

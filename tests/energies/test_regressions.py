@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from neurise.training import regressions
-from neurise.rows import Rows
+from neurise.energies import regressions
 from neurise.energies.regressions import Descent, Fit, Sample
+from neurise.rows import Rows
 
 CPU = torch.device("cpu")
 STATES = pytest.mark.parametrize("states", [2, 3])

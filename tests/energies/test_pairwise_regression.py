@@ -11,11 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from neurise.space import Space
-from neurise.training import pairwise, regressions
-from neurise.rows import Rows
+from neurise.energies import pairwise_regression as pairwise
+from neurise.energies import regressions
 from neurise.energies.pairwise_regression import Terms
 from neurise.energies.regressions import Fit
+from neurise.rows import Rows
+from neurise.space import Space
 
 CPU = torch.device("cpu")
 SPACES = pytest.mark.parametrize("space", pairwise_models.SPACES, ids=["p=2", "p=3"])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neurise.training import moments
+from neurise.energies import moments
 
 OUTCOMES = pytest.mark.parametrize("outcomes", [1, 3])
 

@@ -1,0 +1,147 @@
+"""Laws of a reverse chain, of its noised data and of single sites, as vectors over all configurations of a small space.
+
+A law is a vector of p^q probabilities, first site most significant (:class:`neurise.space.Space`). Nothing here is
+estimated: the law of a sampler is found by pushing the whole vector through its kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neurise.conditionals.base import Conditionals
+from neurise.laws import as_law
+from neurise.noise.base import SiteNoise
+from neurise.space import Space
+
+BUDGET = {"cpu": 2**28, "cuda": 2**32}
+"""Bytes that one batch of contexts may take."""
+
+
+@torch.no_grad()
+def chain_law(
+    conditionals: Conditionals,
+    label: Tensor | None = None,
+    start: Tensor | None = None,
+    *,
+    sweeps: Mapping[int, int] | None = None,
+) -> Tensor:
+    r"""Law of the reverse chain, :math:`\nu_t = K_t\,\nu_{t+1}` for t = T−1 … 0, from its own start or from another law.
+
+    ``sweeps`` says how many sweeps follow at which times. Where noise has a symbol of its own, laws on the way are over
+    (p + 1)^q configurations, and ``start`` may be over these or over the p^q of the data.
+    """
+    noise, sweeps = conditionals.noise, sweeps or {}
+    on_the_way = Space(noise.space.sites, noise.tokens)  # with the noise's own symbol, where it has one
+    on_the_way.require_enumerable()
+    inside = (slice(0, noise.space.states),) * noise.space.sites  # configurations of the data among these
+    if start is None:
+        current = start_law(noise).to(conditionals.device)
+    elif len(start) == on_the_way.size:
+        current = start.to(conditionals.device, torch.float64, copy=True)
+    else:
+        current = torch.zeros(on_the_way.size, dtype=torch.float64, device=conditionals.device)
+        current.view([noise.tokens] * noise.space.sites)[inside] = start.view([noise.space.states] * noise.space.sites)
+    for t in reversed(range(noise.num_steps)):
+        _push(conditionals, t, t % noise.space.sites, current, label)
+        if sweeps.get(t):
+            current = swept(conditionals.clean, current, label, t=t, sweeps=sweeps[t])
+    return current.view([noise.tokens] * noise.space.sites)[inside].reshape(-1)
+
+
+def start_law(noise: SiteNoise) -> Tensor:
+    """Return the law that a reverse chain starts from, over all configurations on the way."""
+    return product_law([noise.start_law()] * noise.space.sites)
+
+
+def product_law(sites: Sequence[Tensor]) -> Tensor:
+    """Law of independent sites, first site most significant."""
+    joint = torch.ones(1, dtype=torch.float64)
+    for site in sites:
+        joint = (joint[:, None] * site).flatten()
+    return joint
+
+
+@torch.no_grad()
+def swept(
+    conditionals: Conditionals, law: Tensor, label: Tensor | None = None, *, t: int = 0, sweeps: int = 1
+) -> Tensor:
+    r"""Law after sweeps at time t: :math:`\nu(x) \to \mu_t(x_u \mid x_{-u})\,\nu(x_{-u})`, site by site, the last one first."""
+    current, noise = law.clone(), conditionals.noise
+    first = min(t, noise.space.sites) if noise.is_hard else 0
+    for _ in range(sweeps):
+        for u in reversed(range(first, noise.space.sites)):
+            _push(conditionals, t, u, current, label, heat_bath=True)
+    return current
+
+
+def noised(pmf: Any, noise: SiteNoise, t: int) -> Tensor:
+    r"""Law :math:`\mu_t` of :math:`X_t` when :math:`X_0 \sim` pmf, (p^q,) float64, or ((p + 1)^q,) where noise has a mask.
+
+    Each site is noised by itself.
+    """
+    current = as_law(pmf, noise.space.size, "pmf")
+    for site, visits in enumerate(noise.visits(torch.tensor(t)).tolist()):
+        split = current.view(noise.tokens**site, noise.space.states, -1)
+        current = noise.spread(split.transpose(1, 2), visits).transpose(1, 2).flatten()
+    return current
+
+
+def conditional(pmf: Any, space: Space, site: int) -> Tensor:
+    r"""Conditional :math:`\mu(x_u = a \mid x_{-u})` of one site, (p^u, p, p^{q−1−u}): sites before, the site, sites after.
+
+    A context of probability zero has none; it is given the uniform one.
+    """
+    split = as_law(pmf, space.size, "pmf").view(space.states**site, space.states, -1)
+    context = split.sum(dim=1, keepdim=True)
+    return torch.where(context > 0, split / context, 1 / space.states)
+
+
+def _push(
+    conditionals: Conditionals, t: int, site: int, current: Tensor, label: Tensor | None, *, heat_bath: bool = False
+) -> None:
+    """Replace the law of X_{t+1} by that of X_t, in place; or that of X_t by what redrawing a site makes of it."""
+    noise = conditionals.noise
+    split = current.view(noise.tokens**site, noise.tokens, -1)
+    for before, after, learnt in contexts(conditionals, t, site, label):
+        block = split[before, :, after].transpose(1, 2)
+        pushed = noise.push_redraw(block, learnt) if heat_bath else noise.push(block, learnt, t)
+        split[before, :, after] = pushed.transpose(1, 2)
+
+
+def contexts(
+    conditionals: Conditionals, t: int, site: int, label: Tensor | None
+) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Evaluate the conditional of a site at time t in every context, in batches: (before, after, (before, after, states)).
+
+    A context is (what stands before the site, what stands after it). Where all sites of one side are hidden, one
+    evaluation serves for all of that side: with hard noise the last cycle costs p^q evaluations instead of q p^q.
+    """
+    space, device = Space(conditionals.noise.space.sites, conditionals.noise.tokens), conditionals.device
+    step, place = (torch.tensor([number], device=device) for number in (t, site))
+    hidden = conditionals.hidden(step)[0]
+    left, right = Space(site, space.states) if site else None, space.sites - 1 - site
+    counts = [space.states**site, space.states**right]
+    blind = [bool(hidden[:site].all()), bool(hidden[site + 1 :].all())]
+    seen = [1 if blind[side] else counts[side] for side in (0, 1)]
+    rows = max(1, BUDGET[device.type if device.type in BUDGET else "cpu"] // conditionals.bytes_per_row)
+    after_size = min(seen[1], rows)
+    before_size = min(seen[0], max(1, rows // after_size))
+    for b in range(0, seen[0], before_size):
+        for a in range(0, seen[1], after_size):
+            shape = (min(before_size, seen[0] - b), min(after_size, seen[1] - a))
+            x = torch.zeros((*shape, space.sites), dtype=torch.uint8, device=device)
+            if left is not None:
+                x[:, :, :site] = left.configurations(b, b + shape[0], device=device)[:, None]
+            if right:
+                x[:, :, site + 1 :] = Space(right, space.states).configurations(a, a + shape[1], device=device)
+            flat = conditionals.log_conditional(step, place, x.flatten(0, 1), label)
+            learnt = torch.softmax(flat.double(), dim=-1).view(*shape, -1)
+            yield (
+                slice(None) if blind[0] else slice(b, b + shape[0]),
+                slice(None) if blind[1] else slice(a, a + shape[1]),
+                learnt,
+            )
