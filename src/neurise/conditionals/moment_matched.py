@@ -90,7 +90,9 @@ def match(
     space, device = inner.noise.space, inner.device
     data = sample_of(rows, space.states, device)
     labels = None if rows.y is None else rows.spread(draws, generator=torch.Generator().manual_seed(0)).y
-    varies = (constant < 0).repeat_interleave(data.outcomes).to(device)  # what never varies is hidden from the conditionals
+    varies = (
+        (constant < 0).repeat_interleave(data.outcomes).to(device)
+    )  # what never varies is hidden from the conditionals
     loop = Loop(inner, data, constant, _directions(data, directions) * varies[:, None], draws, labels)
     for u in reversed(range(space.sites)):
         loop.step(u, shrink, generator)
