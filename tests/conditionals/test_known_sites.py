@@ -8,7 +8,7 @@ import oracles
 import pytest
 import torch
 
-from neurise import exact, likelihood
+from neurise import checks, exact, likelihood
 from neurise.conditionals.base import Frame
 from neurise.conditionals.known_sites import KnownSites
 from neurise.conditionals.network_conditionals import NetworkConditionals
@@ -88,7 +88,7 @@ def test_with_one_symbol_there_is_no_other() -> None:
 @pytest.mark.parametrize("unseen", [-1e-9, 0.25, 1.0, math.nan, math.inf, "1e-6", None])
 def test_what_is_no_small_probability_is_refused(unseen: float) -> None:
     with pytest.raises(ValueError, match=rf"unseen must be in \[0, 1/4\), got {unseen!r}: .* 0 makes them impossible"):
-        checked_unseen(unseen, 4)
+        checks.unseen(unseen, 4)
 
 
 def enumerated_law(conditionals: KnownSites, start: np.ndarray, unseen: float) -> np.ndarray:
