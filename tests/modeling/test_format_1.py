@@ -31,7 +31,7 @@ def test_a_model_of_version_0_1_has_the_law_and_the_likelihood_that_it_had(name:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_of_version_0_1_is_saved_anew_as_it_is(name: str, tmp_path: Path) -> None:
-    model, answers = loaded(name)
+    model, _ = loaded(name)
     model.save(tmp_path / "again")
     again = neurise.load(tmp_path / "again", "cpu")
     assert repr(again) == repr(model)
