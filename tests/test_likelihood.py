@@ -6,7 +6,7 @@ import pytest
 import torch
 from fixtures import untrained
 
-from neurise import batching, exact, likelihood
+from neurise import exact, likelihood
 from neurise.space import Space
 
 SPACE = Space(sites=3, states=4)
@@ -26,7 +26,7 @@ def test_log_prob_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     conditionals = untrained(SPACE, 0.0).conditionals
     whole = likelihood.log_prob(conditionals, EVERYTHING)
     for evaluations in (1, 2, 7):
-        monkeypatch.setattr(batching, "MEMORY_BUDGET", evaluations * conditionals.bytes_per_row)
+        monkeypatch.setattr("neurise.conditionals.base.CACHE", evaluations * conditionals.bytes_per_row)
         torch.testing.assert_close(likelihood.log_prob(conditionals, EVERYTHING), whole)
 
 

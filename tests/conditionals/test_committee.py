@@ -16,6 +16,7 @@ from neurise import conditionals, exact
 from neurise.conditionals.base import Frame
 from neurise.conditionals.committee import Committee, Together, find_shares
 from neurise.conditionals.network_conditionals import NetworkConditionals
+from neurise.losses import cross_entropy
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.networks.local_mlp import LocalMLP
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
@@ -112,13 +113,12 @@ def test_each_network_of_a_stack_learns_as_if_it_were_alone() -> None:
     noise = RoundRobin(SPACE, 0.0, 2)
     frame = Frame(noise, 0, torch.full((SPACE.sites,), -1))
 
-    loss = neurise.losses.cross_entropy
-    whole = RoundRobinObjective(stack, frame, loss, hide_noised=True)
+    whole = RoundRobinObjective(stack, frame, cross_entropy, hide_noised=True)
     x = SPACE.uniform(50, generator=torch.Generator().manual_seed(0))
     drawn = whole.draw(Batch(x), generator=torch.Generator().manual_seed(1))
     whole.losses(stack, drawn).mean().backward()
     for number, network in enumerate(stack.networks()):
-        lone = RoundRobinObjective(Stack([network]), frame, loss, hide_noised=True)
+        lone = RoundRobinObjective(Stack([network]), frame, cross_entropy, hide_noised=True)
         lone.losses(lone.network, drawn).mean().backward()
         for name, parameter in lone.network.pattern.named_parameters():
             mine = stack.pattern.get_parameter(name).grad

@@ -32,8 +32,8 @@ SITES = 4
 @pytest.fixture(autouse=True)
 def _fewer_penalties(monkeypatch: pytest.MonkeyPatch) -> None:
     # All that is compared has the same, and two that are judged by one fold are fast.
-    monkeypatch.setattr(pairwise, "STRENGTHS", (0.2, 0.02))
-    monkeypatch.setattr(pairwise, "FEW_ROWS", 0)
+    monkeypatch.setattr(regressions, "STRENGTHS", (0.2, 0.02))
+    monkeypatch.setattr(regressions, "FEW_ROWS", 0)
     monkeypatch.setattr(regressions, "ITERATIONS", 60)
 
 

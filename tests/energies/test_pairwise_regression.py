@@ -44,7 +44,7 @@ def fitted(rows: Rows, states: int, sees: Tensor, **more: object) -> Terms:
 def path(rows: Rows, states: int, sees: Tensor) -> list[Fit]:
     inner = 1 if states == 2 else states
     mask = sees.repeat_interleave(inner, 0).repeat_interleave(inner, 1).float()
-    return list(pairwise._path(regressions.sample_of(rows, states, CPU), mask))
+    return list(regressions.path(regressions.sample_of(rows, states, CPU), mask))
 
 
 def encoded(x: Tensor, states: int) -> tuple[Tensor, Tensor]:
@@ -118,7 +118,7 @@ def newton(rows: Rows, states: int, u: int, seen: list[int]) -> tuple[Tensor, Te
 
 @SPACES
 def test_without_a_penalty_the_terms_are_those_of_newtons_method(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise, "STRENGTHS", (1e-7,))
+    monkeypatch.setattr(regressions, "STRENGTHS", (1e-7,))
     for name, value in {"RIDGE": 0.0, "TOLERANCE": 2e-6, "ITERATIONS": 5000}.items():
         monkeypatch.setattr(regressions, name, value)
     rows = drawn(space, 3000)
@@ -139,7 +139,7 @@ def test_without_a_penalty_the_terms_are_those_of_newtons_method(space: Space, m
 @SPACES
 @pytest.mark.parametrize("strength", [0.2, 0.8])
 def test_a_penalised_fit_is_optimal(space: Space, strength: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise, "STRENGTHS", (strength,))
+    monkeypatch.setattr(regressions, "STRENGTHS", (strength,))
     monkeypatch.setattr(regressions, "ITERATIONS", 5000)
     monkeypatch.setattr(regressions, "TOLERANCE", 1e-5)
     rows, sites, states = drawn(space, 1000), space.sites, space.states
@@ -191,7 +191,7 @@ def test_a_row_of_weight_k_is_k_rows(space: Space) -> None:
 
 
 def test_counts_are_cross_fitted_by_observations() -> None:
-    shares = list(pairwise._folds(torch.tensor([1000.0, 1.0, 50.0, 3.0]), pairwise_models.generator()))
+    shares = list(regressions._folds(torch.tensor([1000.0, 1.0, 50.0, 3.0]), pairwise_models.generator()))
     torch.testing.assert_close(sum(shares), torch.ones(4))
     # Binomial(1000, 1/5) has a standard deviation of 12.6; five of them are exceeded once in 10^6.
     assert all(abs(1000 * float(share[0]) - 200) < 64 for share in shares)
@@ -215,7 +215,7 @@ def test_a_part_of_the_rows_is_fitted_as_if_there_were_no_others(space: Space) -
 @pytest.mark.parametrize("states", [2, 3])
 def test_independent_sites_have_no_pairs_and_a_coupled_one_has(states: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # λ is 2 √log(20 q²) ≈ 5 standard deviations of a block's slope under independence, which none of 20 exceeds in 10^4 tries.
-    monkeypatch.setattr(pairwise, "STRENGTHS", (2.0,))
+    monkeypatch.setattr(regressions, "STRENGTHS", (2.0,))
     generator = pairwise_models.generator()
     x = torch.randint(states, (4000, 5), generator=generator, dtype=torch.uint8)
     sees = others(5)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from neurise.energies import regressions
 from neurise.energies.regressions import Descent, Fit, Sample
+from neurise.precision import product_in_two
 from neurise.rows import Rows
 
 CPU = torch.device("cpu")
@@ -209,7 +210,7 @@ def test_numbers_that_are_cut_in_two_lose_little_where_products_round(monkeypatc
 
     with monkeypatch.context() as patched:
         patched.setattr(Tensor, "__matmul__", lambda a, b: matmul(cut(a).double(), cut(b).double()).float())
-        once, twice = features @ factor, regressions._in_two(features, factor)
+        once, twice = features @ factor, product_in_two(features, factor)
     # Eleven bits without rounding lose less than 2^-10 of a number: 2^-10 of the second part, which is below 2^-10 of the whole.
     # The sum of the parts is rounded to float32 as well, by 2^-24.
     assert ((twice - exact).abs() <= (2**-20 + 2**-24) * exact.abs()).all()

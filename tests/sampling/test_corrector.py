@@ -57,7 +57,7 @@ def test_no_sweeps_change_nothing_and_batches_cover_all(monkeypatch: pytest.Monk
     conditionals = untrained(space, 0.3).conditionals
     x = space.uniform(10, generator=generator)
     assert correct(conditionals, x, sweeps=0, generator=generator) is x
-    monkeypatch.setattr("neurise.batching.MEMORY_BUDGET", 3 * conditionals.bytes_per_row)
+    monkeypatch.setattr("neurise.conditionals.base.MEMORY_BUDGET", 3 * conditionals.bytes_per_row)
     assert correct(conditionals, x, sweeps=1, generator=generator).shape == x.shape
 
 
@@ -142,6 +142,7 @@ def test_sweeps_that_update_the_first_layer_draw_what_plain_ones_draw(
         generator = torch.Generator().manual_seed(2)
         for parameter in conditionals.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    conditionals.lay_out()
     start = space.uniform(500, generator=torch.Generator().manual_seed(3))
     generator = torch.Generator().manual_seed(4)
     slow = start

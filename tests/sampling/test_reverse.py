@@ -4,7 +4,7 @@ import pytest
 import torch
 from fixtures import untrained
 
-from neurise import batching, exact
+from neurise import exact
 from neurise.batching import batches
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.reverse import WORTHWHILE, choose, reverse, sample
@@ -47,7 +47,7 @@ def test_batches_fit_the_budget_and_cover_everything(monkeypatch: pytest.MonkeyP
     conditionals = untrained(SPACE, 0.3).conditionals
     sizes: list[int] = []
     conditionals.network.register_forward_hook(lambda _, inputs, __: sizes.append(len(inputs[2])))
-    monkeypatch.setattr(batching, "MEMORY_BUDGET", 7 * conditionals.bytes_per_row)
+    monkeypatch.setattr("neurise.conditionals.base.MEMORY_BUDGET", 7 * conditionals.bytes_per_row)
     rows = sample(conditionals, 20, generator=torch.Generator().manual_seed(0), method="reference")
     assert rows.shape == (20, 3)
     assert max(sizes) == 7

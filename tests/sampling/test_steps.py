@@ -133,7 +133,7 @@ def test_rows_start_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every batch begins with its own rows of ``start``: sites that no step touches come out as they went in."""
     model = noisy.untrained_with(RoundRobin(BITS, 0.0, steps=2))
     begin = BITS.uniform(50, generator=torch.Generator().manual_seed(0))
-    monkeypatch.setattr("neurise.batching.MEMORY_BUDGET", 7 * model.conditionals.bytes_per_row)
+    monkeypatch.setattr("neurise.conditionals.base.MEMORY_BUDGET", 7 * model.conditionals.bytes_per_row)
     rows = sample(model.conditionals, 50, generator=torch.Generator().manual_seed(1), start=begin)
     assert torch.equal(rows[:, 2:], begin[:, 2:])
     assert not torch.equal(rows[:, :2], begin[:, :2])

@@ -12,10 +12,11 @@ import pytest
 import tiny
 import torch
 
-from neurise.energies import pairwise_regression, regressions
+from neurise.energies import regressions
 from neurise.modeling.model import Model
 from neurise.training import loop
 from neurise.training.distributed import TEAM
+from neurise.training.state import TrainingState
 
 KINDS: dict[str, Callable[..., Model]] = {
     "one network": tiny.model,
@@ -35,7 +36,7 @@ ROWS = tiny.spins(5)
 def _one_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairwise terms are not the subject here: one fit will do."""
     monkeypatch.setattr(regressions, "STRENGTHS", (0.2,))
-    monkeypatch.setattr(pairwise_regression, "FEW_ROWS", 0)
+    monkeypatch.setattr(regressions, "FEW_ROWS", 0)
     monkeypatch.setattr(regressions, "ITERATIONS", 60)
 
 
@@ -88,17 +89,17 @@ def test_the_model_can_be_used_and_gets_better_and_training_does_not_notice(kind
 @every
 def test_the_model_it_sees_is_that_of_the_averaged_weights(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     averages: list[np.ndarray] = []
-    genuine = loop.evaluate
+    genuine = TrainingState.record
 
-    def noting(score: Any, state: Any, *rest: Any) -> None:
-        genuine(score, state, *rest)
+    def noting(state: TrainingState, *rest: Any) -> None:
+        genuine(state, *rest)
         averages.append(np.sort(np.concatenate([tensor.numpy().ravel() for tensor in state.average.values()])))
 
     def compare(step: int, seconds: float, losses: dict[str, float], model: Model) -> None:
         weights = np.sort(np.concatenate([weight.ravel() for weight in tiny.weights(model).values()]))
         assert np.array_equal(weights, averages[-1])  # in whatever order they are kept
 
-    monkeypatch.setattr(loop, "evaluate", noting)
+    monkeypatch.setattr(TrainingState, "record", noting)
     KINDS[kind]().fit(tiny.spins(), max_steps=20, callback=compare)
     assert len(averages) == 2 * JOBS[kind]
 

@@ -64,7 +64,7 @@ with distributed.joined("cpu") as team:
     found["resumed"] = {"history": model.history_, "digest": digest(model)}
     genuine_time = loop.time
     loop.time = SimpleNamespace(monotonic=itertools.count(step=team.rank + 1).__next__)  # the second clock is fast
-    model = tiny.model().fit(tiny.spins(), max_seconds=35, device="cpu")
+    model = tiny.model().fit(tiny.spins(), max_seconds=5, device="cpu")
     loop.time = genuine_time
     found["clock"] = {"stopped": model.stopped_, "history": model.history_, "digest": digest(model)}
     try:
@@ -162,7 +162,7 @@ def test_one_process_goes_on_where_two_stopped(found: Found) -> None:
 def test_clocks_that_differ_end_training_at_the_same_step(found: Found) -> None:
     leader, other = (process["clock"] for process in found[0])
     assert leader["stopped"] == other["stopped"] == "time"
-    # The leader's clock moves on by one second a step, and all look at it every ten steps.
+    # The leader's clock moves on by one second a look, and all look at it every ten steps; the loop begins with two looks.
     assert [record["step"] for record in leader["history"]] == [40]
 
 

@@ -54,10 +54,10 @@ def test_a_loss_that_is_no_number_brings_the_last_good_weights_back(
     monkeypatch: pytest.MonkeyPatch, value: float, fraction: float
 ) -> None:
     kept: dict[str, np.ndarray] = {}
-    genuine = loop.evaluate
+    genuine = TrainingState.record
 
-    def noting(score: Any, state: TrainingState, *rest: Any) -> None:
-        genuine(score, state, *rest)
+    def noting(state: TrainingState, *rest: Any) -> None:
+        genuine(state, *rest)
         # The model is the one network of a stack.
         kept.update({name.replace("pattern", "network"): own[0].numpy().copy() for name, own in state.average.items()})
 
@@ -66,7 +66,7 @@ def test_a_loss_that_is_no_number_brings_the_last_good_weights_back(
             parameter.data.fill_(value)
         return torch.tensor(value)
 
-    monkeypatch.setattr(loop, "evaluate", noting)
+    monkeypatch.setattr(TrainingState, "record", noting)
     at_step(monkeypatch, 25, poison)
     model = tiny.model(training__validation_fraction=fraction)
     with pytest.raises(TrainingDiverged, match=r"the loss became (nan|inf) near step 30"):

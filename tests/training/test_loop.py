@@ -71,7 +71,7 @@ def test_the_validation_noise_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None
                 parameter.add_(torch.linspace(-1, 1, parameter.numel()).reshape(parameter.shape))
         return genuine(objective, *args, **kwargs)
 
-    monkeypatch.setattr("neurise.modeling.job.train", stirred)
+    monkeypatch.setattr("neurise.modeling.trained.train", stirred)
     model = tiny.model(keep_prob=0.5, cycles=2).fit(tiny.spins(), max_steps=50)
     scores = {record["validation"] for record in model.history_}
     assert len(scores) == 1
@@ -92,13 +92,13 @@ def test_training_stops_when_the_network_only_memorises() -> None:
 
 
 def test_the_model_keeps_the_weights_of_the_best_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine, averages = loop.evaluate, []
+    genuine, averages = TrainingState.record, []
 
-    def noting(score: Any, state: TrainingState, *rest: Any) -> None:
-        genuine(score, state, *rest)
+    def noting(state: TrainingState, *rest: Any) -> None:
+        genuine(state, *rest)
         averages.append({name: tensor.clone() for name, tensor in state.average.items()})
 
-    monkeypatch.setattr(loop, "evaluate", noting)
+    monkeypatch.setattr(TrainingState, "record", noting)
     coins = np.random.default_rng(0).choice([-1, 1], size=(40, 8))
     model = tiny.model(width=32, training__patience=3, training__learning_rate=0.02).fit(coins, max_steps=2000)
     scores = [record["validation"] for record in model.history_]
@@ -192,12 +192,10 @@ def test_of_weights_that_cannot_be_told_apart_the_last_are_kept(
     scores: list[list[float]], kept: int, stale: int
 ) -> None:
     network = torch.nn.Linear(1, 1)
-    state = TrainingState(network, torch.optim.SGD(network.parameters()), torch.Generator(), average={})
-    settings = tiny.model().settings(10, None)  # type: ignore[attr-defined]
+    state = TrainingState(network, torch.optim.SGD(network.parameters()), torch.Generator())
     for number, values in enumerate(scores):
         state.average = {"weight": torch.full((1,), float(number))}
-        examples = torch.tensor(values, dtype=torch.float64)
-        loop.evaluate(lambda examples=examples: examples, state, torch.tensor(0.0), settings)  # type: ignore[misc]
+        state.record(torch.tensor(0.0), torch.tensor(values, dtype=torch.float64), patience=20)
     assert state.best is not None
     assert (float(state.best["weight"]), state.stale) == (kept, stale)
     assert state.best_score == min(sum(values) / 2 for values in scores)

@@ -9,6 +9,7 @@ import tiny
 import torch
 from steps import replace_steps
 
+from neurise.modeling import trained
 from neurise.modeling.model import Model
 from neurise.rows import Batch, Rows, Source
 from neurise.training import loop, placing, streamed
@@ -129,16 +130,17 @@ def test_rows_that_do_not_fit_even_packed_are_streamed(labels: bool, room: int, 
 
 
 def test_how_much_room_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neurise.memory.available_bytes", lambda device: 1000)
+    monkeypatch.setattr("neurise.devices.available_bytes", lambda device: 1000)
     assert placing.room_for_rows(CPU, 10) is None  # they are there already
     assert placing.room_for_rows(torch.device("cuda"), 300) == 500
     assert placing.room_for_rows(torch.device("cuda"), 900) == 0
-    monkeypatch.setattr("neurise.memory.available_bytes", lambda device: None)
+    monkeypatch.setattr("neurise.devices.available_bytes", lambda device: None)
     assert placing.room_for_rows(torch.device("cuda"), 900) is None
 
 
 def fitted(room: int | None, monkeypatch: pytest.MonkeyPatch, **fit: Any) -> Model:
     with monkeypatch.context() as patch:
+        patch.setattr(trained, "LEFT_ALONE", ())  # on a CPU too
         patch.setattr(placing, "room_for_rows", lambda device, others: room)
         X = fit.pop("X", tiny.spins(100, sites=9))
         return tiny.model().fit(X, np.arange(100) % 2, weights=np.arange(100) % 3, max_steps=40, **fit)
@@ -152,7 +154,7 @@ def test_a_model_learns_the_same_from_packed_rows(monkeypatch: pytest.MonkeyPatc
         kinds.append(type(rows))
         return genuine(objective, rows, *args, **kwargs)
 
-    monkeypatch.setattr("neurise.modeling.job.train", noting)
+    monkeypatch.setattr("neurise.modeling.trained.train", noting)
     plain = fitted(None, monkeypatch)
     monkeypatch.setattr(placing, "place", lambda rows, room, states, **_: PackedRows.of(rows, states))
     packed = fitted(None, monkeypatch)

@@ -165,6 +165,7 @@ def test_what_a_kind_left_of_the_time_is_for_the_next_even_after_resuming(monkey
     def run(job: Job, **_: Any) -> None:
         """Say that a checkpoint was found of a run that had taken six seconds of ten."""
         given.append(job.settings.max_seconds)
+        job.begin()
         job.stopped = "time"
         job.history.append({"step": 1.0, "seconds": 6.0, "loss": 1.0})
 

@@ -1,28 +1,28 @@
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import tiny
+import torch
+from steps import replace_steps
+from torch import Tensor
 
-from neurise.training.settings import Settings, Training
+from neurise import NeurISE
+from neurise.modeling import trained
+from neurise.modeling.trained import MOMENT, Job
+from neurise.training.loop import progress_of
+from neurise.training.settings import Settings
+from neurise.training.state import TrainingState
 from neurise.training.step import schedule
 
-GOOD: dict[str, Any] = {
-    "batch_size": 64,
-    "learning_rate": 1e-3,
-    "weight_decay": 0.0,
-    "warmup": 0.1,
-    "clip_norm": 1.0,
-    "average_decay": 0.99,
-    "patience": 5,
-    "precision": "tf32",
-    "max_steps": 1000,
-    "max_seconds": None,
-}
+GOOD = Settings(64, 1e-3, 0.0, 0.1, 1.0, 0.99, 5, "tf32", 1000, None)
 BAD: dict[str, list[Any]] = {
-    "batch_size": [0, -1, 2.5, math.nan, math.inf, None, "64", True],
-    "learning_rate": [0, -1e-3, math.nan, math.inf, None, "fast", True],
+    "batch_size": [0, -1, 2.5, math.nan, math.inf, "64", True],
+    "learning_rate": [0, -1e-3, math.nan, math.inf, "fast", True],
     "weight_decay": [-1e-9, math.nan, math.inf, None],
     "warmup": [-0.1, 1, 1.5, math.nan, None],
     "clip_norm": [0, -1, math.nan, None],
@@ -30,32 +30,45 @@ BAD: dict[str, list[Any]] = {
     "patience": [0, -1, 1.5, math.inf, None],
     "validation_fraction": [-0.1, 1, math.nan, None, "some", True],
     "precision": ["float64", 32, None],
+}
+LIMITS: dict[str, list[Any]] = {
     "max_steps": [0, -1, 1.5, math.nan, math.inf, "many", False],
     "max_seconds": [0, -1, math.nan, math.inf, "long"],
 }
 
 
-def settings_of(**changes: Any) -> Settings:
-    """The settings that a model's group and the limits of a run make."""
-    given = GOOD | changes
-    limits = {name: given.pop(name) for name in ("max_steps", "max_seconds")}
-    return Settings.of(Training(**given), **limits)
+def cases(values: dict[str, list[Any]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("name", "value"), [(name, value) for name in values for value in values[name]])
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+def settings_of(max_steps: Any = 1000, max_seconds: Any = None, **params: Any) -> Settings:
+    """The settings that a model's parameters and the limits of a run make."""
+    made: Settings = tiny.model("d3pm", **params).settings(max_steps, max_seconds)  # type: ignore[attr-defined]
+    return made
+
+
+@cases(BAD)
 def test_an_impossible_setting_is_named_with_its_value(name: str, value: Any) -> None:
+    for model in (NeurISE(), tiny.model("d3pm")):
+        with pytest.raises(ValueError, match=rf"{name} must be .*got {value!r}"):
+            model.set_params(**{f"training__{name}": value}).fit(tiny.spins())
+        assert not hasattr(model, "schema_")
+
+
+@cases(LIMITS)
+def test_an_impossible_limit_is_named_with_its_value(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"{name} must be .*got {value!r}"):
-        settings_of(**{name: value})
+        NeurISE().fit(tiny.spins(), **{name: value})
 
 
 def test_a_run_needs_an_end() -> None:
-    with pytest.raises(ValueError, match="max_steps or max_seconds"):
-        settings_of(max_steps=None, max_seconds=None)
+    with pytest.raises(ValueError, match="steps must be a positive whole number, got None"):
+        tiny.model("d3pm", steps=None).fit(tiny.spins())
 
 
 @pytest.mark.parametrize("value", [8.0, np.int64(8), np.float32(8)])
 def test_whole_numbers_of_any_type_become_ints(value: Any) -> None:
-    settings = settings_of(batch_size=value, patience=value, max_steps=value)
+    settings = settings_of(None, steps=value, training__batch_size=value, training__patience=value)
     for name in ("batch_size", "patience", "max_steps"):
         assert getattr(settings, name) == 8
         assert type(getattr(settings, name)) is int
@@ -63,28 +76,26 @@ def test_whole_numbers_of_any_type_become_ints(value: Any) -> None:
 
 @pytest.mark.parametrize("name", ["batch_size", "learning_rate"])
 def test_what_is_left_to_the_model_must_be_chosen_by_then(name: str) -> None:
-    Training(**{name: None}).check()  # by itself it is fine
+    open_ = {f"training__{name}": None}
+    assert tiny.model(**open_).fit(tiny.spins(), max_steps=1).history_[-1]["step"] == 1  # NeurISE chooses
     with pytest.raises(ValueError, match=f"{name} must be .*got None"):
-        settings_of(**{name: None})
+        settings_of(**open_)
 
 
 def test_gradients_may_be_left_unclipped() -> None:
-    assert settings_of(clip_norm=math.inf).clip_norm == math.inf
-
-
-@pytest.mark.parametrize(("steps", "every"), [(1, 10), (500, 10), (1000, 20), (100_000, 200), (None, 200)])
-def test_evaluations_are_a_fiftieth_of_the_run_apart_within_reason(steps: int | None, every: int) -> None:
-    assert settings_of(max_steps=steps, max_seconds=1.0).evaluate_every == every
+    model = tiny.model("d3pm", training__clip_norm=math.inf)
+    assert model.fit(tiny.spins(), max_steps=1).history_[-1]["step"] == 1
+    assert settings_of(training__clip_norm=math.inf).clip_norm == math.inf
 
 
 @pytest.mark.parametrize(
     ("steps", "seconds", "expected"), [(1000, None, 0.25), (None, 60.0, 0.5), (1000, 60.0, 0.5), (1000, 3000.0, 0.25)]
 )
 def test_progress_is_whichever_is_further(steps: int | None, seconds: float | None, expected: float) -> None:
-    settings = settings_of(max_steps=steps, max_seconds=seconds)
-    assert settings.progress(250, 30.0) == expected
-    assert settings.progress(10**9, 10.0**9) == 1.0
-    assert settings.progress(0, 0.0) == 0.0
+    settings = replace(GOOD, max_steps=steps, max_seconds=seconds)
+    assert progress_of(settings, 250, 30.0) == expected
+    assert progress_of(settings, 10**9, 10.0**9) == 1.0
+    assert progress_of(settings, 0, 0.0) == 0.0
 
 
 def test_the_learning_rate_rises_straight_and_falls_as_half_a_cosine() -> None:
@@ -107,8 +118,37 @@ def test_the_learning_rate_has_one_peak(warmup: float) -> None:
     assert peak == round(1000 * warmup)
 
 
-def test_what_is_spent_before_the_first_step_counts() -> None:
-    limited = tiny.model().settings(None, 10.0)  # type: ignore[attr-defined]
-    assert limited.after(4.0).max_seconds == 6.0
-    assert 0 < limited.after(11.0).max_seconds < 1  # a moment is left, or no model could be used
-    assert tiny.model().settings(5, None).after(4.0).max_seconds is None  # type: ignore[attr-defined]
+def idle_step(state: TrainingState, genuine: Callable[[], Tensor]) -> Tensor:
+    state.step += 1
+    return torch.ones(())
+
+
+@pytest.mark.parametrize(("steps", "every"), [(11, 10), (500, 10), (1000, 20), (100_000, 200), (None, 200)])
+def test_evaluations_are_a_fiftieth_of_the_run_apart_within_reason(
+    monkeypatch: pytest.MonkeyPatch, steps: int | None, every: int
+) -> None:
+    replace_steps(monkeypatch, idle_step)
+    model = tiny.model(training__validation_fraction=0)
+    model.fit(tiny.spins(), max_steps=steps, max_seconds=1e9, callback=lambda step, *_: step >= 2 * every)
+    evaluated = [record["step"] for record in model.history_]
+    assert evaluated == [every, 2 * every if steps is None else min(2 * every, steps)]
+
+
+@pytest.mark.parametrize(("spent", "left"), [(4.0, 6.0), (11.0, MOMENT)], ids=["in time", "too late"])
+def test_what_is_spent_before_the_first_step_counts(monkeypatch: pytest.MonkeyPatch, spent: float, left: float) -> None:
+    clock, given, genuine = [0.0], list[float | None](), Job.begin
+
+    def slow(job: Job, together: int = 1) -> None:
+        genuine(job, together)
+        clock[0] += spent
+
+    def noting(objective: Any, rows: Any, held: Any, settings: Settings, **_: Any) -> str:
+        given.append(settings.max_seconds)
+        return "time"
+
+    monkeypatch.setattr(trained, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(trained, "train", noting)
+    monkeypatch.setattr(Job, "begin", slow)
+    tiny.model().fit(tiny.spins(), max_seconds=10.0)
+    tiny.model().fit(tiny.spins(), max_steps=5)
+    assert given == [left, None]  # a moment is left in any case, or no model could be used

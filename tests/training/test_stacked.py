@@ -12,7 +12,6 @@ from neurise.modeling import many
 from neurise.modeling.model import Run
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Batch, Rows
-from neurise.training import loop
 from neurise.training.objective import Objective
 from neurise.training.stacked import ManyObjective, ManyRows
 from neurise.training.state import TrainingState
@@ -146,19 +145,18 @@ def test_rows_and_labels_stay_with_their_model() -> None:
 
 def test_every_model_is_judged_as_if_it_were_alone() -> None:
     network, patience = nn.Linear(1, 1), 3
-    settings = tiny.model(training__patience=patience).settings(100, None)  # type: ignore[attr-defined]
     scores = 2 + torch.rand((12, 20, MODELS), generator=source(), dtype=torch.float64)
     scores[4:, :, 0] += 1  # the first model gets worse, and loses its patience before the others
-    many = TrainingState(network, torch.optim.SGD(network.parameters()), source(), average={}, models=MODELS)
-    alone = [TrainingState(network, torch.optim.SGD(network.parameters()), source(), average={}) for _ in range(MODELS)]
+    many = TrainingState(network, torch.optim.SGD(network.parameters()), source(), models=MODELS)
+    alone = [TrainingState(network, torch.optim.SGD(network.parameters()), source()) for _ in range(MODELS)]
     for number, values in enumerate(scores):
         many.average = {"weight": torch.full((MODELS, 2), float(number))}
-        loop.evaluate(lambda values=values: values, many, torch.zeros(MODELS), settings)  # type: ignore[misc]
+        many.record(torch.zeros(MODELS), values, patience)
         for k, state in enumerate(alone):
             if int(state.stale) == patience:
                 continue  # training would have ended here
             state.average = {"weight": torch.full((2,), float(number))}
-            loop.evaluate(lambda own=values[:, k]: own, state, torch.zeros(()), settings)  # type: ignore[misc]
+            state.record(torch.zeros(()), values[:, k], patience)
     assert any(int(state.stale) == patience for state in alone)
     for k, state in enumerate(alone):
         assert torch.equal(many.usable()["weight"][k], state.usable()["weight"])

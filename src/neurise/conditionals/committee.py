@@ -28,7 +28,8 @@ class Committee(Conditionals):
     def __init__(self, members: Sequence[Conditionals], weights: Sequence[float]) -> None:
         super().__init__()
         self.noise, self.members = members[0].noise, nn.ModuleList(members)
-        self.hide_noised, self.ignored = all(member.hide_noised for member in members), members[0].ignored
+        self.hide_noised = all(member.hide_noised for member in members)
+        self.register_buffer("ignored", members[0].ignored, persistent=False)
         self.bytes_per_row = max(member.bytes_per_row for member in members)  # they are asked one after another
         self.weights = list(map(float, weights))
 

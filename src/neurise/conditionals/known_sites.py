@@ -31,7 +31,8 @@ class KnownSites(Conditionals):
     def __init__(self, inner: Conditionals, constant: Tensor, *, unseen: float) -> None:
         super().__init__()
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
-        self.hide_noised, self.ignored, self.bytes_per_row = inner.hide_noised, inner.ignored, inner.bytes_per_row
+        self.hide_noised, self.bytes_per_row = inner.hide_noised, inner.bytes_per_row
+        self.register_buffer("ignored", inner.ignored, persistent=False)
         self.register_buffer("constant", constant, persistent=False)
         self._known: dict[bool, Tensor] = {}
 

@@ -44,7 +44,8 @@ class MomentMatched(Conditionals):
     def __init__(self, inner: Conditionals, terms: PairwiseTerms) -> None:
         super().__init__()
         self.inner, self.terms, self.noise = inner, terms, inner.noise
-        self.hide_noised, self.ignored, self.bytes_per_row = inner.hide_noised, inner.ignored, inner.bytes_per_row
+        self.hide_noised, self.bytes_per_row = inner.hide_noised, inner.bytes_per_row
+        self.register_buffer("ignored", inner.ignored, persistent=False)
 
     @property
     def clean(self) -> Conditionals:

@@ -27,6 +27,8 @@ from neurise.training.state import TrainingState, part_folder
 
 MOMENT = 0.1
 """Seconds that a run always has, so that it makes a step."""
+LEFT_ALONE = ("cpu",)
+"""Kinds of devices where rows are learnt from as they are: they are in that memory already."""
 
 
 @dataclass
@@ -73,7 +75,7 @@ class Job:
             settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
         rows: Source = self.rows
         held: Source | None = self.held
-        if self.device.type != "cpu":
+        if self.device.type not in LEFT_ALONE:
             rows, held = self._place(settings)
         fingerprint = {} if checkpoint is None else self._fingerprint(rows)
         try:
