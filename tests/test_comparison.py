@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tiny
 
-from neurise import NeurISE, discovery
+from neurise import Architecture, NeurISE, discovery
 from neurise.comparison import count_parameters, match_width
 from neurise.space import Space
 
@@ -38,4 +38,4 @@ def test_widths_are_matched_to_within_a_tenth(name: str, depth: int) -> None:
 
 def test_what_cannot_be_matched_is_refused() -> None:
     with pytest.raises(ValueError, match=r"NeurISE of width 1 has 46 parameters on 6 sites .* within a tenth of 3"):
-        match_width(NeurISE(depth=1, members=1, skip=False), 3, Space(6, 2))
+        match_width(NeurISE(depth=1, members=1, architecture=Architecture(pairwise=False)), 3, Space(6, 2))

@@ -176,7 +176,7 @@ def test_counts_mean_the_same_as_repeated_rows(name: str, variant: dict[str, Any
 def test_weights_matter(name: str, variant: dict[str, Any]) -> None:
     X = tiny.spins(200)
     weights = np.where(X[:, 2] > 0, 99.0, 1.0)
-    params = {"learning_rate": 0.05} if "learning_rate" in tiny.model(name).parameters() else {}
+    params = {"training__learning_rate": 0.05} if tiny.is_trained(name) else {}
     model = tiny.model(name, **variant, **params).fit(X, weights=weights, max_steps=100)
     n = 1000
     # In the data the third site is a fair coin; a model that ignored the weights would exceed this once in 10^6.

@@ -25,7 +25,7 @@ LABELS: dict[str, tuple[Any, Any, Any]] = {
 
 
 def trained(name: str, y: Any, **fit: Any) -> Model:
-    params = {"learning_rate": 0.05} if "learning_rate" in tiny.model(name).parameters() else {}
+    params = {"training__learning_rate": 0.05} if tiny.is_trained(name) else {}
     return tiny.model(name, **params).fit(X, y, **{"max_steps": 60} | fit)
 
 

@@ -14,6 +14,7 @@ from test_contracts import NAMES
 
 from neurise import exact
 from neurise.modeling.model import Model
+from neurise.rows import Batch
 from neurise.training import loop
 
 TRAINED = [name for name in NAMES if tiny.is_trained(name)]
@@ -31,7 +32,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=ROWS, scope="module")
 def fitted(request: pytest.FixtureRequest, name: str) -> Model:
-    params: dict[str, Any] = {"learning_rate": 0.05} if tiny.is_trained(name) else {}
+    params: dict[str, Any] = {"training__learning_rate": 0.05} if tiny.is_trained(name) else {}
     rows = ROWS[request.param]
     return tiny.model(name, order=[*range(1, rows.shape[1]), 0], **params).fit(rows, max_steps=60)
 
@@ -145,7 +146,7 @@ def test_the_losses_of_a_batch_are_those_of_its_examples(name: str) -> None:
     model = tiny.model(name).fit(tiny.spins(), max_steps=3)
     objective, generator = model.objective_, torch.Generator().manual_seed(0)  # type: ignore[attr-defined]
     x = model.schema_.encode(tiny.spins(20))
-    drawn = objective.draw(x, None, generator=generator)
+    drawn = objective.draw(Batch(x), generator=generator)
     whole = objective.losses(objective.network, drawn)
     assert whole.shape == (20,)
     halves = [tuple(None if part is None else part[rows] for part in drawn) for rows in (slice(0, 9), slice(9, 20))]

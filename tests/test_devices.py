@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from neurise import devices
+from neurise import checks, devices
 
 ABSENT = "cuda:99" if torch.cuda.is_available() else "cuda"
 
@@ -32,11 +32,11 @@ def test_a_seed_gives_the_same_numbers_and_none_gives_fresh_ones() -> None:
 
 @pytest.mark.parametrize("seed", [-(2**63), -1, 0, 2**63 - 1, np.uint64(7)])
 def test_whole_numbers_of_64_bits_are_seeds(seed: Any) -> None:
-    assert devices.checked_seed(seed) == seed
+    assert checks.seed(seed) == seed
     numbers(seed)
 
 
 @pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 1.0, "1", True, [1]])
 def test_anything_else_is_not(seed: Any) -> None:
     with pytest.raises(ValueError, match=r"seed must be a whole number of at most 64 bits, got"):
-        devices.checked_seed(seed)
+        checks.seed(seed)

@@ -26,7 +26,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_names_are_the_files_that_offer_something(shelf: str) -> None:
-    assert discovery.names(shelf) == ["blank", "some_thing", "two_words"]
+    assert discovery.names(shelf) == ("blank", "some_thing", "two_words")
 
 
 def test_a_file_offers_what_bears_its_name(shelf: str) -> None:

@@ -97,7 +97,7 @@ def test_labels_of_any_kind_can_be_saved(y: Any, tmp_path: Path) -> None:
         ({"model": "base"}, "unknown model 'base'"),
         ({"model": ["neurise"]}, "unknown model"),
         ({"params": {"no_such_parameter": 1}}, "does not describe.*no_such_parameter"),
-        ({"params": {"width": 9, "depth": 1, "members": 1, "skip": False}}, "does not describe.*size mismatch"),
+        ({"params": {"width": 9, "depth": 1, "members": 1, "architecture__pairwise": False}}, "does not describe.*size mismatch"),
         ({"params": None}, "does not describe"),
         ({"schema": {}}, "does not describe"),
     ],

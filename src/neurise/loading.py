@@ -23,7 +23,7 @@ def load(path: str | Path, device: str | torch.device | None = None) -> Model:
             from neurise.modeling import format_1
 
             config, tensors = format_1.converted(config, tensors)
-        model: Model = discovery.find("neurise.models", config["model"]).restored(config, tensors, place)
-    except (KeyError, TypeError, RuntimeError) as error:
+        model: Model = discovery.find("neurise.models", str(config["model"])).restored(config, tensors, place)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{path} does not describe a model that this version of neurise knows: {error}") from error
     return model

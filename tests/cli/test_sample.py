@@ -15,7 +15,8 @@ from neurise.cli import app
 from neurise.datasets import files
 from neurise.models.neurise import NeurISE
 
-FAST = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64, "members": 1, "skip": False}
+FAST = {"width": 8, "depth": 1, "steps": 30, "members": 1}
+FAST |= {"training__batch_size": 64, "architecture__pairwise": False}
 X = np.random.default_rng(0).choice([-1, 1], (120, 4))
 LETTERS = np.array(list("ACG"))[np.random.default_rng(1).integers(0, 3, (120, 4))]
 
@@ -27,7 +28,7 @@ def run(*words: object, answer: str | None = None) -> Result:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "spins"
-    NeurISE(**FAST).fit(X, verbose=False).save(folder)
+    NeurISE().set_params(**FAST).fit(X, verbose=False).save(folder)
     return folder
 
 
@@ -35,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "letters"
     labels = np.where(LETTERS[:, 0] == "A", 10, 20)
-    NeurISE(**FAST).fit(LETTERS, labels, verbose=False).save(folder)
+    NeurISE().set_params(**FAST).fit(LETTERS, labels, verbose=False).save(folder)
     return folder
 
 

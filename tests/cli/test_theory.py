@@ -16,7 +16,8 @@ from neurise.cli import app
 from neurise.noise.round_robin import RoundRobin
 
 learning = importlib.import_module("neurise.theory.learning")
-TINY = {"width": 4, "depth": 1, "steps": 20, "batch_size": 64, "members": 1, "skip": False}
+TINY = {"width": 4, "depth": 1, "steps": 20, "members": 1}
+TINY |= {"training__batch_size": 64, "architecture__pairwise": False}
 DATA = "potts:side=2"
 FIGURE = [DATA, "--samples", 20, "--samples", 40, "--repeats", 1, "--cycles", 1, "--figure"]
 WORDS = [DATA, "--samples", 100, "--samples", 20, "--repeats", 2, "--cycles", 1, "--keep-prob", 0.4]

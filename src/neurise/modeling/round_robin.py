@@ -66,8 +66,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         best, make = self.chosen(), discovery.find("neurise.networks", self.network)
         self.chosen_ = best
         super().check()
-        for name in ("width", "depth", "members", "steps"):
-            checks.positive_whole(name, getattr(best, name))
+        sizes = {name: checks.positive_whole(name, getattr(best, name)) for name in ("width", "depth", "members", "steps")}
+        self.chosen_ = best._replace(**sizes)
         checks.flag("pairwise", best.pairwise)
         checks.flag("hide_noised", self.chain.hide_noised)
         checks.flag("anytime", self.corrector.anytime)
