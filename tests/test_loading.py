@@ -31,6 +31,15 @@ def folder(fitted: Model, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+WIDER = {
+    "answers": "network_conditionals",
+    "hide_noised": True,
+    "network": {"network": "site_mlp", "width": 9, "depth": 1},
+}
+WIDER = {"conditionals": WIDER}
+"""A network that the weights do not fit."""
+
+
 def resealed(folder: Path, **fields: Any) -> None:
     """Change a description as somebody would who knows the format: with the right checksums."""
     path = folder / persistence.CONFIG
@@ -97,7 +106,7 @@ def test_labels_of_any_kind_can_be_saved(y: Any, tmp_path: Path) -> None:
         ({"model": "base"}, "unknown model 'base'"),
         ({"model": ["neurise"]}, "unknown model"),
         ({"params": {"no_such_parameter": 1}}, "does not describe.*no_such_parameter"),
-        ({"params": {"width": 9, "depth": 1, "members": 1, "architecture__pairwise": False}}, "does not describe.*size mismatch"),
+        ({"learnt": WIDER}, "does not describe.*size mismatch"),
         ({"params": None}, "does not describe"),
         ({"schema": {}}, "does not describe"),
     ],

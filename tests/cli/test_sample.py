@@ -47,6 +47,23 @@ def test_stdout_is_csv_and_nothing_else(model: Path) -> None:
     np.testing.assert_array_equal(rows, neurise.load(model).sample(7, seed=2))
 
 
+def test_sweeps_are_those_of_the_library(tmp_path: Path) -> None:
+    folder = tmp_path / "swept"
+    NeurISE().set_params(**FAST, corrector__clean=0.25, corrector__sweeps=1).fit(X, verbose=False).save(folder)
+    fitted, drawn = neurise.load(folder), {}
+    for sweeps in (None, 0, 3):
+        words = [] if sweeps is None else ["--sweeps", sweeps]
+        drawn[sweeps] = json.loads(run("sample", folder, "-n", 50, "--seed", 2, "--json", *words).stdout)["X"]
+        assert drawn[sweeps] == fitted.sample(50, seed=2, sweeps=sweeps).tolist()
+    assert drawn[None] != drawn[0] != drawn[3]
+
+
+def test_sweeps_that_were_not_taught_are_refused(model: Path) -> None:
+    result = run("sample", model, "--sweeps", 2)
+    assert result.exit_code == 1
+    assert "corrector__clean" in result.stderr
+
+
 def test_default_is_a_thousand_fresh_rows(model: Path) -> None:
     first, second = run("sample", model).stdout, run("sample", model).stdout
     assert first.count("\n") == 1000

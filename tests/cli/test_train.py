@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 import neurise
 from neurise.cli import app
+from neurise.modeling.summary import readable
 from neurise.models.neurise import NeurISE
 from neurise.training.settings import Training
 from neurise.training.state import CHECKPOINT
@@ -60,6 +61,38 @@ def test_json_is_all_that_is_printed(rows: Path, model: Path) -> None:
     assert facts["stopped"] == "steps"
     assert facts["finished"] is True
     assert facts["loss"] > 0
+    assert (facts["noise"], facts["batch_size"]) == ("round_robin, keep_prob=0, 4 steps", 64)
+    assert facts["network"] == "1 × site_mlp, width 8, depth 1"
+    assert facts.keys() >= {"kind", "config", "parameters", "seconds", "validation", "shares", "learning_rate"}
+
+
+def test_what_was_chosen_is_shown(rows: Path, model: Path) -> None:
+    words = [
+        "--width",
+        8,
+        "--depth",
+        1,
+        "--max-steps",
+        20,
+        "--set",
+        "members=2",
+        "--set",
+        "architecture__pairwise=True",
+    ]
+    result = CliRunner().invoke(app, ["train", str(rows), "-o", str(model), *map(str, words)], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.stderr
+    shown = result.stdout
+    for name, fact in neurise.load(model).summary().items():
+        if name not in ("steps", "seconds", "loss", "validation", "stopped"):  # said in other words
+            assert name in shown
+            assert readable(fact) in shown
+
+
+@pytest.mark.parametrize(("text", "value"), [("False", False), ("false", False), ("True", True), ("null", None)])
+def test_true_and_false_are_what_they_say(rows: Path, model: Path, text: str, value: bool | None) -> None:
+    words = [*FAST, "--set", "members=2", "--set", f"architecture__pairwise={text}"]
+    assert run("train", rows, "-o", model, *words).exit_code == 0
+    assert config(model)["params"]["architecture__pairwise"] is value
 
 
 def test_options_and_settings_reach_the_model(rows: Path, model: Path) -> None:
@@ -88,7 +121,7 @@ def test_options_and_settings_reach_the_model(rows: Path, model: Path) -> None:
         (["--set", "training__patience=2.5"], "training__patience must be a whole number"),
         (["--set", "training__patience=null"], "training__patience must be a whole number"),
         (["--set", "chain__hide_noised=3"], "chain__hide_noised must be true or false"),
-        (["--set", "architecture__pairwise=no"], "architecture__pairwise must be true, false or null, got 'no'"),
+        (["--set", "architecture__pairwise=no"], "pairwise must be True or False, got 'no'"),
         (["--set", "batch_size=5"], "no parameter 'batch_size'; its name is training__batch_size now"),
         (["--set", "loss=3"], "loss must be text"),
         (["--width", "8", "--set", "width=9"], "width was given twice"),

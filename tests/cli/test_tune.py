@@ -42,7 +42,9 @@ def test_what_is_found_trains(rows: Path, tmp_path: Path) -> None:
         "learning_rate",
         "weight_decay",
     }
-    trained = run("train", rows, "-o", tmp_path / "model", "--config", best, "--set", "training__weight_decay=0", "--json")
+    trained = run(
+        "train", rows, "-o", tmp_path / "model", "--config", best, "--set", "training__weight_decay=0", "--json"
+    )
     assert trained.exit_code == 0, trained.stderr
     assert json.loads(trained.stdout)["config"] == str(best)
     params = neurise.load(tmp_path / "model").get_params()

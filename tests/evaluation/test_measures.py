@@ -133,7 +133,10 @@ def test_an_array_is_cut_in_halves_for_the_floor() -> None:
 
 def test_one_site_has_no_correlations() -> None:
     rows = np.array([[0], [1], [1]])
-    assert measured(NeurISE().set_params(**FAST).fit(rows, verbose=False), rows, samples=9, measure=correlations).rows == ()
+    assert (
+        measured(NeurISE().set_params(**FAST).fit(rows, verbose=False), rows, samples=9, measure=correlations).rows
+        == ()
+    )
 
 
 # --- likelihood ----------------------------------------------------------------------------------------------------

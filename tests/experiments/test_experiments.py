@@ -141,7 +141,9 @@ def test_methods_have_equally_many_parameters() -> None:
 
     data = spin_glass(5, 0)
     given = {"width": 128, "depth": 2, "batch_size": 64}
-    target = count_parameters(NeurISE(width=128, depth=2, members=1, architecture=Architecture(pairwise=False)), data.space)
+    target = count_parameters(
+        NeurISE(width=128, depth=2, members=1, architecture=Architecture(pairwise=False)), data.space
+    )
     for method in (*COMPARED, "neurise_committee", "neurise_paper"):
         model = build({**given, "method": method}, data)
         assert abs(count_parameters(model, data.space) / target - 1) < 0.1

@@ -147,6 +147,45 @@ def test_a_trial_is_looked_at_on_its_way_and_given_up(monkeypatch: pytest.Monkey
     assert list(study.trials[1].intermediate_values) == [1]
 
 
+class Asked:
+    """Stands for a trial of Optuna that takes the first of every choice, and remembers what it was told."""
+
+    def __init__(self, *, hopeless: bool) -> None:
+        self.hopeless, self.told = hopeless, dict[int, float]()
+
+    def suggest_categorical(self, name: str, values: Any) -> Any:
+        return values[0]
+
+    def suggest_int(self, name: str, low: int, high: int) -> int:
+        return low
+
+    def suggest_float(self, name: str, low: float, high: float, *, log: bool = False) -> float:
+        return low
+
+    def report(self, value: float, step: int) -> None:
+        self.told[step] = value
+
+    def should_prune(self) -> bool:
+        return self.hopeless
+
+    def set_user_attr(self, name: str, value: Any) -> None:
+        pass
+
+
+COMMITTEE = {"members": 2, "architecture__pairwise": True, "keep_prob": 0.0, "cycles": 1}
+
+
+def test_a_committee_is_looked_at_on_its_way_and_given_up() -> None:
+    task = cases.task(steps=40, **COMMITTEE)
+    patient, hopeless = Asked(hopeless=False), Asked(hopeless=True)
+    run_trial(task, patient)  # type: ignore[arg-type]
+    assert len(patient.told) > 1
+    assert np.isfinite(list(patient.told.values())).all()
+    with pytest.raises(optuna.TrialPruned, match="behind the others at 1/5"):
+        run_trial(task, hopeless)  # type: ignore[arg-type]
+    assert list(hopeless.told) == [1]
+
+
 def test_looking_at_a_trial_does_not_change_it() -> None:
     task, study = cases.task(steps=60), drawn_from_a_seed()
     value = run_trial(task, trial := study.ask())

@@ -47,7 +47,8 @@ def train(
     data: Annotated[str, typer.Argument(help=SOURCE)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
     model: Annotated[
-        str | None, typer.Option(help=f"Kind of model: {', '.join(discovery.names('neurise.models'))}.", show_default="neurise")
+        str | None,
+        typer.Option(help=f"Kind of model: {', '.join(discovery.names('neurise.models'))}.", show_default="neurise"),
     ] = None,
     config: Config = None,
     keep_prob: Annotated[

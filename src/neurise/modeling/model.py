@@ -283,11 +283,12 @@ class Model(Estimator, ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the model to a folder: ``config.json`` and ``model.safetensors``. A model saved there is replaced."""
+        schema = self._fitted()
         config = {
             "neurise": __version__,
             "model": type(self).__module__.rpartition(".")[2],
             "params": plain(self._saved_params()),
-            "schema": self._fitted().to_dict(),
+            "schema": schema.to_dict(),
             "learnt": self._described(),
             "history": self.history_,
             "stopped": self.stopped_,

@@ -52,8 +52,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """What suits the data, where the user left it open. ``check`` finds it."""
     loss_: Loss = field(init=False)
     """What the networks minimise. ``check`` of a method sets it."""
-    noise_options_: dict[str, Any] = field(init=False, default_factory=dict)
-    """Further arguments of the noise."""
+    noise_options_: dict[str, Any] = field(init=False)
+    """Further arguments of the noise. ``check`` of a method changes it."""
     neighbours_: Tensor | None = field(init=False, default=None)
     """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
     calibrates_: bool = field(init=False, default=False)
@@ -64,9 +64,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
         best, make = self.chosen(), discovery.find("neurise.networks", self.network)
-        self.chosen_ = best
+        self.chosen_, self.noise_options_ = best, {}
         super().check()
-        sizes = {name: checks.positive_whole(name, getattr(best, name)) for name in ("width", "depth", "members", "steps")}
+        sizes = {
+            name: checks.positive_whole(name, getattr(best, name)) for name in ("width", "depth", "members", "steps")
+        }
         self.chosen_ = best._replace(**sizes)
         checks.flag("pairwise", best.pairwise)
         checks.flag("hide_noised", self.chain.hide_noised)
