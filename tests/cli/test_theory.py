@@ -130,7 +130,7 @@ def test_the_data_may_be_left_out() -> None:
         (["edwards_anderson:side=9"], "2^81 configurations are too many"),
         ([DATA, "--keep-prob", "1"], "keep_prob must be in [0, 1), got 1.0; at 1 no site would ever be noised"),
         ([DATA, "--keep-prob", "nan"], "keep_prob must be in [0, 1), got nan"),
-        ([DATA, "--cycles", "0"], "cycles must be a whole number, at least 1, got 0"),
+        ([DATA, "--cycles", "0"], "cycles must be a positive whole number, got 0"),
         (["pots:side=2"], "there is neither a file nor a data set 'pots'; did you mean potts?"),
         (["potts:sied=2"], "has no option 'sied'; did you mean side"),
         ([DATA, "--figure", "{folder}/theory.docx"], "a figure is a .png, .svg or .pdf file"),
