@@ -144,7 +144,8 @@ def test_progress_is_shown_and_kept(name: str, capsys: pytest.CaptureFixture[str
 def test_the_losses_of_a_batch_are_those_of_its_examples(name: str) -> None:
     """Everything random is drawn beforehand, so that a batch can be cut in two (several processes, slices)."""
     model = tiny.model(name).fit(tiny.spins(), max_steps=3)
-    objective, generator = model.objective_, torch.Generator().manual_seed(0)  # type: ignore[attr-defined]
+    objective, generator = model._build(), torch.Generator().manual_seed(0)  # type: ignore[attr-defined]
+    objective.network.reset(generator)
     x = model.schema_.encode(tiny.spins(20))
     drawn = objective.draw(Batch(x), generator=generator)
     whole = objective.losses(objective.network, drawn)

@@ -66,9 +66,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
         best, make = self.chosen(), discovery.find("neurise.networks", self.network)
         self.chosen_, self.noise_options_ = best, {}
         super().check()
-        sizes = {
-            name: checks.positive_whole(name, getattr(best, name)) for name in ("width", "depth", "members", "steps")
-        }
+        sizes: dict[str, Any] = {}
+        for name in ("width", "depth", "members", "steps"):
+            sizes[name] = checks.positive_whole(name, getattr(best, name))
         self.chosen_ = best._replace(**sizes)
         checks.flag("pairwise", best.pairwise)
         checks.flag("hide_noised", self.chain.hide_noised)
