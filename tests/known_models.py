@@ -15,7 +15,8 @@ from neurise.space import Space
 SPACE = Space(sites=3, states=4)  # sites != states, so that mixing them up fails
 SYMBOLS = np.array([0, 2, 5, 7])
 PMF = np.random.default_rng(3).dirichlet(np.full(SPACE.size, 0.5))
-FAST = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64, "members": 1, "skip": False}
+FAST = {"width": 8, "depth": 1, "steps": 30, "members": 1}
+FAST |= {"training__batch_size": 64, "architecture__pairwise": False}
 
 
 def draw(pmf: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:

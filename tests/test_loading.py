@@ -34,6 +34,15 @@ def folder(fitted: Model, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+WIDER = {
+    "answers": "network_conditionals",
+    "hide_noised": True,
+    "network": {"network": "site_mlp", "width": 9, "depth": 1},
+}
+WIDER = {"conditionals": WIDER}
+"""A network that the weights do not fit."""
+
+
 def resealed(folder: Path, **fields: Any) -> None:
     """Change a description as somebody would who knows the format: with the right checksums."""
     path = folder / persistence.CONFIG

@@ -160,7 +160,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], type[Exception], str]] = {
     "description cut short": (damage("config.json", lambda text: text[:-9]), ValueError, "is not JSON"),
     "description not text": (damage("config.json", lambda text: b"\xff\xfe" + text), ValueError, "is not JSON"),
     "description of something else": (damage("config.json", lambda text: b"[1]"), ValueError, "does not describe"),
-    "later format": (edit(format=2), ValueError, "format 2, and this version of neurise reads format 1"),
+    "later format": (edit(format=3), ValueError, "format 3, and this version of neurise reads formats 1 to 2"),
     "weights missing": (
         lambda folder: (folder / "model.safetensors").unlink(),
         FileNotFoundError,

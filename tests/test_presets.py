@@ -14,7 +14,7 @@ from neurise.presets import Configuration
 @pytest.mark.parametrize("name", presets.names())
 def test_every_preset_makes_a_model_and_says_where_it_comes_from(name: str) -> None:
     preset = presets.load(name)
-    model = discovery.find("neurise.models", preset.model)(**preset.params)
+    model = discovery.find("neurise.models", preset.model)().set_params(**preset.params)
     assert {key: model.get_params()[key] for key in preset.params} == dict(preset.params)
     assert preset.name == name
     assert preset.score is not None

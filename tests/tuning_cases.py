@@ -13,7 +13,8 @@ from neurise.space import Space
 from neurise.tuning.search import Search
 from neurise.tuning.task import Task, make_task
 
-SMALL = {"width": 8, "depth": 1, "batch_size": 32, "members": 1, "skip": False}
+SMALL = {"width": 8, "depth": 1, "members": 1}
+SMALL |= {"training__batch_size": 32, "architecture__pairwise": False}
 
 
 def data(n: int = 200, sites: int = 3, **parts: Any) -> Dataset:
@@ -22,7 +23,7 @@ def data(n: int = 200, sites: int = 3, **parts: Any) -> Dataset:
 
 
 def task(model: str = "neurise", rows: Dataset | None = None, steps: int = 20, **fixed: Any) -> Task:
-    known = tiny.model(model).parameters()
+    known = tiny.model(model).leaves()
     small = {name: value for name, value in SMALL.items() if name in known}
     return make_task(rows or data(), model, small | fixed, max_steps=steps)
 

@@ -291,14 +291,16 @@ def test_pictures(data: Dataset, width: int, expected: list[str]) -> None:
 
 # --- data sets by name in the other verbs ----------------------------------------------------------------------------
 
-FAST = ["--width", 8, "--depth", 1, "--batch-size", 64, "--max-steps", 20, "--set", "members=1", "--set", "skip=false"]
+FAST = ["--width", 8, "--depth", 1, "--batch-size", 64, "--max-steps", 20]
+FAST += ["--set", "members=1", "--set", "architecture__pairwise=false"]
 
 
 def test_train_and_evaluate_take_names(tmp_path: Path) -> None:
     name, model = "edwards_anderson:side=2,seed=3", tmp_path / "model"
     found = json.loads(run("train", name, "--rows", 300, "-o", model, *FAST, "--json").stdout)
     assert (found["rows"], found["sites"]) == (300, 4)
-    expected = neurise.NeurISE(width=8, depth=1, batch_size=64, members=1, skip=False, alphabet=[-1, 1])
+    expected = neurise.NeurISE(width=8, depth=1, members=1, alphabet=[-1, 1])
+    expected.set_params(training__batch_size=64, architecture__pairwise=False)
     expected.fit(edwards_anderson(side=2, seed=3).sample(300, seed=0), max_steps=20, verbose=False)
     np.testing.assert_array_equal(neurise.load(model).sample(20, seed=1), expected.sample(20, seed=1))
     words = ["evaluate", model, "--data", name, "--samples", 200, "--json"]

@@ -19,7 +19,8 @@ from neurise.metrics.total_variation import total_variation
 
 module = importlib.import_module("neurise.cli.demo")
 instances = importlib.import_module("neurise.datasets.edwards_anderson")
-TINY = {"width": 4, "depth": 1, "steps": 20, "batch_size": 64, "members": 1, "skip": False}
+TINY = {"width": 4, "depth": 1, "steps": 20, "members": 1}
+TINY |= {"training__batch_size": 64, "architecture__pairwise": False}
 SIDE = 3
 """Of the lattice, where the demo has 4: 512 configurations for 65,536."""
 

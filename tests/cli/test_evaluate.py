@@ -27,9 +27,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = np.random.default_rng(1).integers(0, 2, (100, 3))
     np.savez(place / "known.npz", X=rows, pmf=PMF)
     np.save(place / "rows.npy", rows)
-    fast = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64, "members": 1, "skip": False}
-    NeurISE(**fast).fit(rows, verbose=False).save(place / "hard")
-    NeurISE(keep_prob=0.4, cycles=2, **fast).fit(rows, verbose=False).save(place / "soft")
+    fast = {"width": 8, "depth": 1, "steps": 30, "members": 1}
+    fast |= {"training__batch_size": 64, "architecture__pairwise": False}
+    NeurISE().set_params(**fast).fit(rows, verbose=False).save(place / "hard")
+    NeurISE().set_params(keep_prob=0.4, cycles=2, **fast).fit(rows, verbose=False).save(place / "soft")
     return place
 
 

@@ -58,6 +58,12 @@ def test_every_verb_has_help_json_and_debug() -> None:
         assert "--debug" in shown.output
 
 
+def test_help_says_which_networks_are_for_which_models() -> None:
+    shown = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "400"}).output
+    assert "local_mlp, pairwise_terms, site_mlp (one site at a time, for neurise and ggm)" in shown
+    assert "joint_mlp (all sites at once, for the other models)" in shown
+
+
 @pytest.mark.parametrize("words", [["frobnicate"], ["train", "x.csv"], ["train", "x.csv", "-o", "m", "--widht", "3"]])
 def test_usage_errors_have_code_2(words: list[str]) -> None:
     assert CliRunner().invoke(app, words).exit_code == 2

@@ -14,7 +14,7 @@ import pytest
 from neurise.training.state import CHECKPOINT
 
 WORDS = ["train", "rows.npy", "--width", "8", "--depth", "1", "--batch-size", "64", "--max-steps", "300"]
-WORDS += ["--set", "members=1", "--set", "skip=false"]
+WORDS += ["--set", "members=1", "--set", "architecture__pairwise=false"]
 
 KILLED = """
 import os, pathlib, signal, sys

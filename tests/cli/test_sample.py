@@ -15,7 +15,8 @@ from neurise.cli import app
 from neurise.datasets import files
 from neurise.models.neurise import NeurISE
 
-FAST = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64, "members": 1, "skip": False}
+FAST = {"width": 8, "depth": 1, "steps": 30, "members": 1}
+FAST |= {"training__batch_size": 64, "architecture__pairwise": False}
 X = np.random.default_rng(0).choice([-1, 1], (120, 4))
 LETTERS = np.array(list("ACG"))[np.random.default_rng(1).integers(0, 3, (120, 4))]
 
@@ -27,7 +28,7 @@ def run(*words: object, answer: str | None = None) -> Result:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "spins"
-    NeurISE(**FAST).fit(X, verbose=False).save(folder)
+    NeurISE().set_params(**FAST).fit(X, verbose=False).save(folder)
     return folder
 
 
@@ -35,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "letters"
     labels = np.where(LETTERS[:, 0] == "A", 10, 20)
-    NeurISE(**FAST).fit(LETTERS, labels, verbose=False).save(folder)
+    NeurISE().set_params(**FAST).fit(LETTERS, labels, verbose=False).save(folder)
     return folder
 
 
@@ -44,6 +45,23 @@ def test_stdout_is_csv_and_nothing_else(model: Path) -> None:
     assert result.exit_code == 0
     rows = np.loadtxt(io.StringIO(result.stdout), delimiter=",", dtype=int)
     np.testing.assert_array_equal(rows, neurise.load(model).sample(7, seed=2))
+
+
+def test_sweeps_are_those_of_the_library(tmp_path: Path) -> None:
+    folder = tmp_path / "swept"
+    NeurISE().set_params(**FAST, corrector__clean=0.25, corrector__sweeps=1).fit(X, verbose=False).save(folder)
+    fitted, drawn = neurise.load(folder), {}
+    for sweeps in (None, 0, 3):
+        words = [] if sweeps is None else ["--sweeps", sweeps]
+        drawn[sweeps] = json.loads(run("sample", folder, "-n", 50, "--seed", 2, "--json", *words).stdout)["X"]
+        assert drawn[sweeps] == fitted.sample(50, seed=2, sweeps=sweeps).tolist()
+    assert drawn[None] != drawn[0] != drawn[3]
+
+
+def test_sweeps_that_were_not_taught_are_refused(model: Path) -> None:
+    result = run("sample", model, "--sweeps", 2)
+    assert result.exit_code == 1
+    assert "corrector__clean" in result.stderr
 
 
 def test_default_is_a_thousand_fresh_rows(model: Path) -> None:

@@ -28,10 +28,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(place / "rows.npy", rows)
     np.save(place / "wide.npy", np.resize(rows, (10, 5)))
     np.save(place / "constant.npy", np.insert(rows[:, :3], 1, 1, axis=1))
-    fast = {"width": 8, "depth": 1, "steps": 30, "batch_size": 64, "members": 1, "skip": False}
-    NeurISE(**fast).fit(rows, verbose=False).save(place / "hard")
-    NeurISE(**fast).fit(np.load(place / "constant.npy"), verbose=False).save(place / "constant")
-    NeurISE(keep_prob=0.9, **fast).fit(rows, verbose=False).save(place / "soft")
+    fast = {"width": 8, "depth": 1, "steps": 30, "members": 1}
+    fast |= {"training__batch_size": 64, "architecture__pairwise": False}
+    NeurISE().set_params(**fast).fit(rows, verbose=False).save(place / "hard")
+    NeurISE().set_params(**fast).fit(np.load(place / "constant.npy"), verbose=False).save(place / "constant")
+    NeurISE().set_params(keep_prob=0.9, **fast).fit(rows, verbose=False).save(place / "soft")
     return place
 
 

@@ -16,7 +16,8 @@ from neurise.cli import app
 from neurise.noise.round_robin import RoundRobin
 
 learning = importlib.import_module("neurise.theory.learning")
-TINY = {"width": 4, "depth": 1, "steps": 20, "batch_size": 64, "members": 1, "skip": False}
+TINY = {"width": 4, "depth": 1, "steps": 20, "members": 1}
+TINY |= {"training__batch_size": 64, "architecture__pairwise": False}
 DATA = "potts:side=2"
 FIGURE = [DATA, "--samples", 20, "--samples", 40, "--repeats", 1, "--cycles", 1, "--figure"]
 WORDS = [DATA, "--samples", 100, "--samples", 20, "--repeats", 2, "--cycles", 1, "--keep-prob", 0.4]
@@ -129,7 +130,7 @@ def test_the_data_may_be_left_out() -> None:
         (["edwards_anderson:side=9"], "2^81 configurations are too many"),
         ([DATA, "--keep-prob", "1"], "keep_prob must be in [0, 1), got 1.0; at 1 no site would ever be noised"),
         ([DATA, "--keep-prob", "nan"], "keep_prob must be in [0, 1), got nan"),
-        ([DATA, "--cycles", "0"], "cycles must be a whole number, at least 1, got 0"),
+        ([DATA, "--cycles", "0"], "cycles must be a positive whole number, got 0"),
         (["pots:side=2"], "there is neither a file nor a data set 'pots'; did you mean potts?"),
         (["potts:sied=2"], "has no option 'sied'; did you mean side"),
         ([DATA, "--figure", "{folder}/theory.docx"], "a figure is a .png, .svg or .pdf file"),

@@ -15,11 +15,13 @@ from typer.testing import CliRunner, Result
 
 import neurise
 from neurise.cli import app
+from neurise.modeling.summary import readable
 from neurise.models.neurise import NeurISE
+from neurise.training.settings import Training
 from neurise.training.state import CHECKPOINT
 
 FAST = ["--width", "8", "--depth", "1", "--batch-size", "64", "--max-steps", "40"]
-SMALL = [*FAST, "--set", "members=1", "--set", "skip=false"]
+SMALL = [*FAST, "--set", "members=1", "--set", "architecture__pairwise=false"]
 """One network and nothing fitted beside it: for all that does not ask what is learnt."""
 
 
@@ -47,7 +49,8 @@ def test_learns_and_saves_what_the_library_would(rows: Path, model: Path) -> Non
     assert result.exit_code == 0
     assert str(model) in result.stdout.replace("\n", "").replace(" ", "")
     assert sorted(path.name for path in model.iterdir()) == ["config.json", "model.safetensors"]
-    expected = NeurISE(width=8, depth=1, batch_size=64).fit(np.load(rows), seed=3, max_steps=40, verbose=False)
+    expected = NeurISE(width=8, depth=1, training=Training(batch_size=64))
+    expected.fit(np.load(rows), seed=3, max_steps=40, verbose=False)
     np.testing.assert_array_equal(neurise.load(model).sample(50, seed=1), expected.sample(50, seed=1))
 
 
@@ -58,21 +61,53 @@ def test_json_is_all_that_is_printed(rows: Path, model: Path) -> None:
     assert facts["stopped"] == "steps"
     assert facts["finished"] is True
     assert facts["loss"] > 0
+    assert (facts["noise"], facts["batch_size"]) == ("round_robin, keep_prob=0, 4 steps", 64)
+    assert facts["network"] == "1 × site_mlp, width 8, depth 1"
+    assert facts.keys() >= {"kind", "config", "parameters", "seconds", "validation", "shares", "learning_rate"}
+
+
+def test_what_was_chosen_is_shown(rows: Path, model: Path) -> None:
+    words = [
+        "--width",
+        8,
+        "--depth",
+        1,
+        "--max-steps",
+        20,
+        "--set",
+        "members=2",
+        "--set",
+        "architecture__pairwise=True",
+    ]
+    result = CliRunner().invoke(app, ["train", str(rows), "-o", str(model), *map(str, words)], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.stderr
+    shown = result.stdout
+    for name, fact in neurise.load(model).summary().items():
+        if name not in ("steps", "seconds", "loss", "validation", "stopped"):  # said in other words
+            assert name in shown
+            assert readable(fact) in shown
+
+
+@pytest.mark.parametrize(("text", "value"), [("False", False), ("false", False), ("True", True), ("null", None)])
+def test_true_and_false_are_what_they_say(rows: Path, model: Path, text: str, value: bool | None) -> None:
+    words = [*FAST, "--set", "members=2", "--set", f"architecture__pairwise={text}"]
+    assert run("train", rows, "-o", model, *words).exit_code == 0
+    assert config(model)["params"]["architecture__pairwise"] is value
 
 
 def test_options_and_settings_reach_the_model(rows: Path, model: Path) -> None:
     words = ["--keep-prob", 0.25, "--cycles", 2, "--loss", "cross_entropy", "--network", "local_mlp"]
     words += ["--learning-rate", 0.01, "--steps", 30, "--width", 8, "--depth", 1, "--batch-size", 32]
-    words += ["--set", "order=[3,2,1,0]", "--set", "hide-noised=false", "--set", "patience=5.0"]
+    words += ["--set", "order=[3,2,1,0]", "--set", "chain--hide-noised=false", "--set", "training__patience=5.0"]
     assert run("train", rows, "-o", model, *words).exit_code == 0
     params = config(model)["params"]
-    given = {"keep_prob": 0.25, "cycles": 2, "loss": "cross_entropy", "network": "local_mlp", "learning_rate": 0.01}
-    given |= {"steps": 30, "width": 8, "depth": 1, "batch_size": 32}
-    given |= {"order": [3, 2, 1, 0], "hide_noised": False, "patience": 5}
+    given = {"keep_prob": 0.25, "cycles": 2, "loss": "cross_entropy", "network": "local_mlp", "steps": 30, "width": 8}
+    given |= {"depth": 1, "training__batch_size": 32, "training__learning_rate": 0.01}
+    given |= {"order": [3, 2, 1, 0], "chain__hide_noised": False, "training__patience": 5}
     assert {name: params[name] for name in given} == given
-    assert isinstance(params["patience"], int)
+    assert isinstance(params["training__patience"], int)
     rest = set(params) - set(given)
-    assert {name: params[name] for name in rest} == {name: NeurISE.parameters()[name] for name in rest}
+    assert {name: params[name] for name in rest} == {name: NeurISE.leaves()[name] for name in rest}
     assert config(model)["history"][-1]["step"] == 30
 
 
@@ -80,12 +115,14 @@ def test_options_and_settings_reach_the_model(rows: Path, model: Path) -> None:
     ("words", "message"),
     [
         (["--set", "widht=3"], "no parameter 'widht'; did you mean width?"),
-        (["--set", "colour=3"], "it has: loss, hide_noised, graph, calibrate, keep_prob, cycles"),
+        (["--set", "colour=3"], "it has: loss, graph, calibrate, network, width, depth"),
         (["--set", "warmup"], "--set warmup: write it as name=value"),
-        (["--set", "warmup=early"], "warmup must be a number, like its default 0.05; got 'early'"),
-        (["--set", "patience=2.5"], "patience must be a whole number"),
-        (["--set", "patience=null"], "patience must be a whole number"),
-        (["--set", "hide_noised=3"], "hide_noised must be true or false"),
+        (["--set", "training__warmup=early"], "training__warmup must be a number, like its default 0.05; got 'early'"),
+        (["--set", "training__patience=2.5"], "training__patience must be a whole number"),
+        (["--set", "training__patience=null"], "training__patience must be a whole number"),
+        (["--set", "chain__hide_noised=3"], "chain__hide_noised must be true or false"),
+        (["--set", "architecture__pairwise=no"], "pairwise must be True or False, got 'no'"),
+        (["--set", "batch_size=5"], "no parameter 'batch_size'; its name is training__batch_size now"),
         (["--set", "loss=3"], "loss must be text"),
         (["--width", "8", "--set", "width=9"], "width was given twice"),
         (["--width", "0"], "width must be"),
@@ -118,7 +155,8 @@ def test_labels_weights_and_validation_of_the_file_are_used(tmp_path: Path, mode
         [counts[x[:, 0] == 0].sum() / counts.sum(), counts[x[:, 0] == 1].sum() / counts.sum()]
     )
     assert fitted.space_.states == 3  # the validation rows have a symbol that the others lack
-    expected = NeurISE(width=8, depth=1, batch_size=64, members=1, skip=False, alphabet=[0, 1, 2])
+    expected = NeurISE(width=8, depth=1, members=1, alphabet=[0, 1, 2])
+    expected.set_params(training__batch_size=64, architecture__pairwise=False)
     expected.fit(x, x[:, 0] + 5, weights=counts, validation=(held, [5, 6, 5]), max_steps=40, verbose=False)
     assert config(model)["history"][-1]["validation"] == expected.history_[-1]["validation"]
 
@@ -253,7 +291,7 @@ def test_checkpoint_in_a_folder_of_its_own(
 
 
 def test_a_diverging_run_saves_the_last_good_weights(rows: Path, model: Path) -> None:
-    wild = ["--learning-rate", "1e6", "--set", "warmup=0", "--set", "clip_norm=1e9"]
+    wild = ["--learning-rate", "1e6", "--set", "training__warmup=0", "--set", "training__clip_norm=1e9"]
     result = run("train", rows, "-o", model, *SMALL, *wild)
     assert result.exit_code == 1
     assert "the loss became" in result.stderr

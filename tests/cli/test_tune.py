@@ -35,12 +35,20 @@ def test_what_is_found_trains(rows: Path, tmp_path: Path) -> None:
     assert facts["finished"] == 2
     written = presets.read(best)
     assert (written.params, written.score) == (facts["params"], facts["score"])
-    assert set(facts["searched"]) == {"batch_size", "cycles", "keep_prob", "learning_rate", "weight_decay"}
-    trained = run("train", rows, "-o", tmp_path / "model", "--config", best, "--set", "weight_decay=0", "--json")
+    assert {name.removeprefix("training__") for name in facts["searched"]} == {
+        "batch_size",
+        "cycles",
+        "keep_prob",
+        "learning_rate",
+        "weight_decay",
+    }
+    trained = run(
+        "train", rows, "-o", tmp_path / "model", "--config", best, "--set", "training__weight_decay=0", "--json"
+    )
     assert trained.exit_code == 0, trained.stderr
     assert json.loads(trained.stdout)["config"] == str(best)
     params = neurise.load(tmp_path / "model").get_params()
-    assert {name: params[name] for name in written.params} == dict(written.params) | {"weight_decay": 0}
+    assert {name: params[name] for name in written.params} == dict(written.params) | {"training__weight_decay": 0}
 
 
 def test_the_same_command_goes_on(rows: Path, tmp_path: Path) -> None:

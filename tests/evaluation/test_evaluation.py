@@ -21,7 +21,7 @@ from neurise.metrics.total_variation import total_variation
 
 @pytest.fixture(scope="module")
 def fitted() -> NeurISE:
-    return NeurISE(**FAST).fit(known_law().sample(300, seed=0), verbose=False)
+    return NeurISE().set_params(**FAST).fit(known_law().sample(300, seed=0), verbose=False)
 
 
 # --- everything together -------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def measured(model: Any, data: Any, *, measure: Measure, **options: Any) -> Eval
 
 @pytest.fixture(scope="module")
 def fitted() -> NeurISE:
-    return NeurISE(**FAST).fit(known_law().sample(300, seed=0), verbose=False)
+    return NeurISE().set_params(**FAST).fit(known_law().sample(300, seed=0), verbose=False)
 
 
 # --- total variation -----------------------------------------------------------------------------------------------
@@ -133,7 +133,10 @@ def test_an_array_is_cut_in_halves_for_the_floor() -> None:
 
 def test_one_site_has_no_correlations() -> None:
     rows = np.array([[0], [1], [1]])
-    assert measured(NeurISE(**FAST).fit(rows, verbose=False), rows, samples=9, measure=correlations).rows == ()
+    assert (
+        measured(NeurISE().set_params(**FAST).fit(rows, verbose=False), rows, samples=9, measure=correlations).rows
+        == ()
+    )
 
 
 # --- likelihood ----------------------------------------------------------------------------------------------------
@@ -181,7 +184,7 @@ def test_importances_weigh_the_rows() -> None:
 def test_labels_are_given_to_a_model_that_has_them() -> None:
     rows = known_law().sample(200, seed=0)
     labels = np.where(rows[:, 0] > 2, "high", "low")
-    model = NeurISE(**FAST).fit(rows, labels, verbose=False)
+    model = NeurISE().set_params(**FAST).fit(rows, labels, verbose=False)
     found = measured(model, rows_only(train=rows, labels=labels), samples=50, measure=likelihood)["log_likelihood"]
     assert found.value == pytest.approx(model.log_prob(rows, labels).mean())
     assert "given their labels" in found.note
@@ -209,7 +212,7 @@ def test_bound_where_there_is_no_likelihood() -> None:
 
 def test_soft_noise_is_measured_by_its_bound() -> None:
     rows = known_law().sample(60, seed=0)
-    model = NeurISE(keep_prob=0.5, cycles=2, **FAST).fit(rows, verbose=False)
+    model = NeurISE().set_params(keep_prob=0.5, cycles=2, **FAST).fit(rows, verbose=False)
     found = measured(model, rows, samples=50, seed=3, measure=likelihood)["elbo"]
     assert found.value == pytest.approx(model.elbo(rows, seed=3).value.mean())
 

@@ -14,6 +14,7 @@ from neurise.experiments import SCALES, Cell, Experiment, grid, store
 from neurise.experiments._laws import LawExperiment
 from neurise.experiments._methods import build
 from neurise.experiments._summary import blocks, entry
+from neurise.modeling.groups import Architecture
 from neurise.models.neurise import NeurISE
 
 NAMES = experiments.names()
@@ -140,11 +141,13 @@ def test_methods_have_equally_many_parameters() -> None:
 
     data = spin_glass(5, 0)
     given = {"width": 128, "depth": 2, "batch_size": 64}
-    target = count_parameters(NeurISE(width=128, depth=2, members=1, skip=False), data.space)
+    target = count_parameters(
+        NeurISE(width=128, depth=2, members=1, architecture=Architecture(pairwise=False)), data.space
+    )
     for method in (*COMPARED, "neurise_committee", "neurise_paper"):
         model = build({**given, "method": method}, data)
         assert abs(count_parameters(model, data.space) / target - 1) < 0.1
-        assert model.batch_size == 64
+        assert model.training.batch_size == 64
     assert build({**given, "method": "d3pm_published"}, data).posterior == "published"
 
 

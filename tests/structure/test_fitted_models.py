@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tiny
 
-from neurise import NeurISE, datasets, structure
+from neurise import NeurISE, Training, datasets, structure
 from neurise.dataset import Dataset
 from neurise.space import Space
 
@@ -160,7 +160,8 @@ def test_a_pairwise_model_gives_back_its_own_parameters(states: int, way: str) -
 def test_a_fit_recovers_every_coupler_of_a_spin_glass_and_no_other() -> None:
     data = datasets.edwards_anderson(side=4, seed=2)
     X = data.sample(100_000, seed=2)
-    model = NeurISE(width=64, batch_size=16384, learning_rate=1e-2, steps=700, patience=1000).fit(X, verbose=False)
+    model = NeurISE(width=64, steps=700, training=Training(batch_size=16384, learning_rate=1e-2, patience=1000))
+    model.fit(X, verbose=False)
     found = structure.recover(model, X)
     result = structure.compare(found, data)
     assert found.rule == "two groups"

@@ -42,7 +42,7 @@ def test_score_is_the_mean_of_minus_log_p_over_the_rows_held_back(states: int) -
         "noise", Space(4, states), np.arange(states), train=rows, validation=held, validation_weights=weights
     )
     task = make_task(made, "neurise", cases.SMALL, max_steps=30)
-    fitted = task.kind(**task.fixed).fit(rows, max_steps=30, verbose=False)
+    fitted = task.kind().set_params(**task.fixed).fit(rows, max_steps=30, verbose=False)
     law = exact.law(fitted).reshape((states,) * 4)  # by pushing the start through the chain, not by the likelihood
     nats = [-np.log(float(law[tuple(row)])) for row in held.tolist()]
     assert task.score(fitted) == pytest.approx(np.average(nats, weights=weights), rel=1e-5)
@@ -53,7 +53,7 @@ def test_less_noise_looks_better_to_the_loop_and_not_to_the_search() -> None:
     task = make_task(rows, "neurise", cases.SMALL | {"width": 16}, max_steps=150)
     scores, looks, distances = [], [], []
     for keep_prob in (0.0, 0.95):
-        model = task.kind(**task.fixed, keep_prob=keep_prob, cycles=1)
+        model = task.kind().set_params(**task.fixed, keep_prob=keep_prob, cycles=1)
         model.fit(task.train.x, validation=task.held.x, max_steps=150, verbose=False)
         scores.append(task.score(model))
         looks.append(min(record["validation"] for record in model.history_))
@@ -131,7 +131,8 @@ def test_the_best_configuration_is_on_disk_after_every_trial(tmp_path: Path, mon
     assert written.params["steps"] == 20  # the learning rate is good for a run of that length
     assert "alphabet" not in written.params
     task = cases.task()
-    again = task.kind(**task.fixed | written.params).fit(task.train.x, validation=task.held.x, verbose=False)
+    again = task.kind().set_params(**task.fixed | written.params)
+    again.fit(task.train.x, validation=task.held.x, verbose=False)
     assert task.score(again) == best.score
 
 
@@ -146,12 +147,50 @@ def test_a_trial_is_looked_at_on_its_way_and_given_up(monkeypatch: pytest.Monkey
     assert list(study.trials[1].intermediate_values) == [1]
 
 
+class Asked:
+    """Stands for a trial of Optuna that takes the first of every choice, and remembers what it was told."""
+
+    def __init__(self, *, hopeless: bool) -> None:
+        self.hopeless, self.told = hopeless, dict[int, float]()
+
+    def suggest_categorical(self, name: str, values: Any) -> Any:
+        return values[0]
+
+    def suggest_int(self, name: str, low: int, high: int) -> int:
+        return low
+
+    def suggest_float(self, name: str, low: float, high: float, *, log: bool = False) -> float:
+        return low
+
+    def report(self, value: float, step: int) -> None:
+        self.told[step] = value
+
+    def should_prune(self) -> bool:
+        return self.hopeless
+
+    def set_user_attr(self, name: str, value: Any) -> None:
+        pass
+
+
+COMMITTEE = {"members": 2, "architecture__pairwise": True, "keep_prob": 0.0, "cycles": 1}
+
+
+def test_a_committee_is_looked_at_on_its_way_and_given_up() -> None:
+    task = cases.task(steps=40, **COMMITTEE)
+    patient, hopeless = Asked(hopeless=False), Asked(hopeless=True)
+    run_trial(task, patient)  # type: ignore[arg-type]
+    assert len(patient.told) > 1
+    assert np.isfinite(list(patient.told.values())).all()
+    with pytest.raises(optuna.TrialPruned, match="behind the others at 1/5"):
+        run_trial(task, hopeless)  # type: ignore[arg-type]
+    assert list(hopeless.told) == [1]
+
+
 def test_looking_at_a_trial_does_not_change_it() -> None:
     task, study = cases.task(steps=60), drawn_from_a_seed()
     value = run_trial(task, trial := study.ask())
-    plain = task.kind(**task.fixed, **trial.params).fit(
-        task.train.x, validation=task.held.x, max_steps=60, verbose=False
-    )
+    plain = task.kind().set_params(**task.fixed, **trial.params)
+    plain.fit(task.train.x, validation=task.held.x, max_steps=60, verbose=False)
     assert value == task.score(plain)
 
 
@@ -178,7 +217,7 @@ def test_training_that_diverges_is_pruned_and_the_search_goes_on(
         ({"model": "memorize"}, "memorize is counted, not trained"),
         ({"fixed": {"widht": 3}}, "widht"),
         ({"rows": cases.data(4)}, "too few to hold some back"),
-        ({"fixed": {"learning_rate": -1.0}}, "learning_rate must be a positive number"),
+        ({"fixed": {"training__learning_rate": -1.0}}, "learning_rate must be a positive number"),
         ({"steps": 0}, "max_steps must be"),
     ],
     ids=["counted", "misspelt", "few rows", "bad value", "no steps"],

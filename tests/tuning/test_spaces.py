@@ -15,9 +15,9 @@ TRAINED = [name for name in discovery.names("neurise.models") if tiny.is_trained
 PAPERS = {
     "depth": Integer(1, 5),
     "width": Choice((64, 128, 256, 512)),
-    "learning_rate": LogUniform(1e-4, 5e-2),
-    "weight_decay": LogUniform(1e-8, 1e-3),
-    "batch_size": Choice((64, 128, 256, 512)),
+    "training__learning_rate": LogUniform(1e-4, 5e-2),
+    "training__weight_decay": LogUniform(1e-8, 1e-3),
+    "training__batch_size": Choice((64, 128, 256, 512)),
 }
 """What the paper's appendix searches for every method."""
 
@@ -30,7 +30,7 @@ def ends(domain: Domain) -> list[Any]:
 def test_every_value_of_the_space_is_taken(name: str) -> None:
     space = discovery.find("neurise.models", name).search_space
     assert space
-    assert set(space) <= set(tiny.model(name).parameters())
+    assert set(space) <= set(tiny.model(name).leaves())
     rows = np.arange(24).reshape(8, 3) % 3
     for number in range(max(len(ends(domain)) for domain in space.values())):
         chosen = {key: ends(domain)[min(number, len(ends(domain)) - 1)] for key, domain in space.items()}

@@ -46,6 +46,14 @@ def sample(
             help="A csv file with the sites that are given and ? for the others: one line, or one for each row."
         ),
     ] = None,
+    sweeps: Annotated[
+        int | None,
+        typer.Option(
+            help="How often all sites are redrawn in the end; needs a model trained with corrector__clean.",
+            min=0,
+            show_default="the model's own",
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(help="The same seed gives the same rows.", min=0, show_default="fresh rows"),
@@ -73,7 +81,7 @@ def sample(
         number = DEFAULT if given is None or given.ndim == 1 else len(given)
     y = None if label is None else find_label(fitted, label)
     began = time.monotonic()
-    rows = _draw(fitted, number, y, given, seed)
+    rows = _draw(fitted, number, y, clamp=given, sweeps=sweeps, seed=seed)
     seconds = time.monotonic() - began
     if rows is None:
         return
@@ -82,7 +90,7 @@ def sample(
     _report(fitted, rows, output, seconds, as_json=as_json)
 
 
-def _draw(model: Model, number: int, y: Any, clamp: Any, seed: int | None) -> Any:
+def _draw(model: Model, number: int, y: Any, *, clamp: Any, sweeps: int | None, seed: int | None) -> Any:
     """Draw rows, each process its share with random numbers of its own; only the first one gets all of them."""
     import numpy as np
 
@@ -90,10 +98,10 @@ def _draw(model: Model, number: int, y: Any, clamp: Any, seed: int | None) -> An
 
     team = distributed.current()
     if team is None or number < team.size:
-        return model.sample(number, y, clamp=clamp, seed=seed) if distributed.is_leader() else None
+        return model.sample(number, y, clamp=clamp, seed=seed, sweeps=sweeps) if distributed.is_leader() else None
     own = team.slice(number)
     given = clamp if clamp is None or clamp.ndim == 1 else clamp[own]
-    part = model.sample(own.stop - own.start, y, clamp=given, seed=team.seed(seed))
+    part = model.sample(own.stop - own.start, y, clamp=given, seed=team.seed(seed), sweeps=sweeps)
     parts = team.gather((np.asarray(part), getattr(model, "effective_samples_", None)))
     if parts is None:
         return None

@@ -33,8 +33,13 @@ MODEL_OPTIONS = "The model (defaults are the model's own)"
 RUN_OPTIONS = "The run"
 
 
-def _names(folder: str) -> str:
-    return ", ".join(discovery.names(f"neurise.{folder}"))
+NETWORKS = discovery.names("neurise.networks")
+OF_ALL_SITES = [name for name in NETWORKS if name.startswith("joint_")]
+"""Networks that answer for all sites at once, by their names alone: help is shown without importing torch."""
+NETWORK_HELP = (
+    f"Kind of network: {', '.join(name for name in NETWORKS if name not in OF_ALL_SITES)} (one site at a time, for neurise and "
+    f"ggm), {', '.join(OF_ALL_SITES)} (all sites at once, for the other models)."
+)
 
 
 @by_a_team
@@ -42,7 +47,8 @@ def train(
     data: Annotated[str, typer.Argument(help=SOURCE)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
     model: Annotated[
-        str | None, typer.Option(help=f"Kind of model: {_names('models')}.", show_default="neurise")
+        str | None,
+        typer.Option(help=f"Kind of model: {', '.join(discovery.names('neurise.models'))}.", show_default="neurise"),
     ] = None,
     config: Config = None,
     keep_prob: Annotated[
@@ -54,9 +60,7 @@ def train(
     ] = None,
     width: Annotated[int | None, typer.Option(help="Width of the network.", rich_help_panel=MODEL_OPTIONS)] = None,
     depth: Annotated[int | None, typer.Option(help="Depth of the network.", rich_help_panel=MODEL_OPTIONS)] = None,
-    network: Annotated[
-        str | None, typer.Option(help=f"Kind of network: {_names('networks')}.", rich_help_panel=MODEL_OPTIONS)
-    ] = None,
+    network: Annotated[str | None, typer.Option(help=NETWORK_HELP, rich_help_panel=MODEL_OPTIONS)] = None,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -227,8 +231,10 @@ def _make_room(output: Path, state: Path, *, resume: bool, force: bool) -> None:
 
 
 def _report(model: Model, data: Dataset, output: Path, config: str | None, *, as_json: bool) -> None:
+    from neurise.modeling.summary import readable
+
     last = model.history_[-1] if model.history_ else {}
-    scores = [record["validation"] for record in model.history_ if "validation" in record]
+    summary = model.summary()
     facts: dict[str, Any] = {
         "model": str(output),
         "kind": repr(model),
@@ -240,10 +246,12 @@ def _report(model: Model, data: Dataset, output: Path, config: str | None, *, as
         "steps": int(last.get("step", 0)),
         "seconds": round(last.get("seconds", 0.0), 3),
         "loss": last.get("loss"),
-        "validation": min(scores, default=None),
+        "validation": summary.get("validation"),
         "stopped": model.stopped_,
     }
+    chosen = {name: fact for name, fact in summary.items() if name not in (*facts, "data")}
     if as_json:
+        facts |= {name.replace(" ", "_"): fact for name, fact in chosen.items()}
         print_json({**facts, "finished": model.stopped_ != "interrupted"})
         return
     reasons = {
@@ -259,6 +267,7 @@ def _report(model: Model, data: Dataset, output: Path, config: str | None, *, as
         "model": facts["kind"],
         **({"configuration": config} if config else {}),
         "data": f"{facts['rows']:,} rows of {facts['sites']:,} sites, {facts['states']} states",
+        **{name: readable(fact) for name, fact in chosen.items()},
         "parameters": f"{facts['parameters']:,}",
         "trained": f"{facts['steps']:,} steps in {facts['seconds']:.1f} s",
         "loss": "–" if facts["loss"] is None else f"{facts['loss']:.4f}",

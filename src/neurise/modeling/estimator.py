@@ -44,6 +44,10 @@ class Estimator:
     def unknown(cls, name: str) -> str:
         """Say what to write instead of a parameter that is not there."""
         known = cls.leaves()
+        if name in known:  # of a group, given to the constructor
+            group, _, own = name.partition("__")
+            kind = type(cls.parameters()[group]).__name__
+            return f"{cls.__name__} takes {name} as {group}={kind}({own}=…), or by set_params({name}=…)"
         now = cls.renamed.get(name) or next((leaf for leaf in known if leaf.endswith(f"__{name}")), None)
         if now is None:
             close = difflib.get_close_matches(name, known, n=3)

@@ -64,10 +64,12 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
         best, make = self.chosen(), discovery.find("neurise.networks", self.network)
-        self.chosen_ = best
+        self.chosen_, self.noise_options_ = best, {}
         super().check()
+        sizes: dict[str, Any] = {}
         for name in ("width", "depth", "members", "steps"):
-            checks.positive_whole(name, getattr(best, name))
+            sizes[name] = checks.positive_whole(name, getattr(best, name))
+        self.chosen_ = best._replace(**sizes)
         checks.flag("pairwise", best.pairwise)
         checks.flag("hide_noised", self.chain.hide_noised)
         checks.flag("anytime", self.corrector.anytime)
