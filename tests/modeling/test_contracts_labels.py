@@ -33,7 +33,7 @@ def trained(name: str, y: Any, **fit: Any) -> Model:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [*itertools.product(NAMES, ["text"]), *itertools.product(["memorize"], LABELS.keys() - {"text"})],
+    [*itertools.product(NAMES, ["text"]), *itertools.product(["memorize"], sorted(LABELS.keys() - {"text"}))],
 )
 def test_a_label_chooses_what_is_drawn(name: str, kind: str) -> None:
     y, down, up = LABELS[kind]
