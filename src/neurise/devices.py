@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -14,6 +15,7 @@ COPIES = 7
 """Weights, gradients, two moments of the optimiser, the average, the best so far, and a working copy."""
 
 
+@lru_cache
 def resolve(device: str | torch.device | None) -> torch.device:
     """Return the device that is asked for, after checking that it is there; for None, a GPU where there is one."""
     if device is None:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -113,6 +114,7 @@ def cross_entropy(logits: Tensor, x_u: Tensor) -> Tensor:
     return -_pick(torch.log_softmax(logits, dim=-1), x_u)
 
 
+@lru_cache
 def resolve(name: str) -> Loss:
     """Turn a loss's name into the loss.
 

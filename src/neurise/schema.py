@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, ki
 from neurise.labels import Labels, as_labels
 from neurise.rows import Rows
 from neurise.space import Space
+
+space_of = lru_cache(Space)
+"""A space is a value: equal ones are one object."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,7 @@ def learn_schema(
         tokens = symbols.encode(X)
     if len(matrix) < 2:
         raise ValueError("X has one row; a law cannot be learnt from fewer than two")
-    space = Space(matrix.shape[1], len(symbols.codes))
+    space = space_of(matrix.shape[1], len(symbols.codes))
     labels = None if y is None else Labels.of(y, masses)
     places = tuple(range(space.sites)) if order is None else checks.order(order, space.sites)
     draft = Schema(symbols, space, places, torch.full((space.sites,), -1), labels)

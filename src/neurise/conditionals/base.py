@@ -51,6 +51,7 @@ class Conditionals(nn.Module, ABC):
     hide_noised: bool  # whether steps do not look at sites that hard noise has erased
     ignored: Tensor  # (sites,) booleans: sites that no step looks at
     bytes_per_row: int  # estimate of the memory of one row in one evaluation
+    is_certain: bool = False  # whether some sites are answered without a plan, see :meth:`certain`
     laid_out: Mapping[bool, tuple[View, Plan | None]] = MappingProxyType({})  # of the chain, and of sweeps
 
     @abstractmethod

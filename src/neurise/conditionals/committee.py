@@ -53,7 +53,7 @@ class Committee(Conditionals):
         for member in self:
             plan = member.plan(view)
             # A plan knows nothing of what is certain, and is made for what the whole committee looks at.
-            if plan is None or member.certain(view) is not None or member.hide_noised != self.hide_noised:
+            if plan is None or member.is_certain or member.hide_noised != self.hide_noised:
                 return None
             plans.append(plan)
         return added(plans, self.weights)

@@ -27,6 +27,7 @@ class KnownSites(Conditionals):
     """
 
     constant: Tensor
+    is_certain = True
 
     def __init__(self, inner: Conditionals, constant: Tensor, *, unseen: float) -> None:
         super().__init__()

@@ -60,7 +60,7 @@ class MomentMatched(Conditionals):
 
     def plan(self, view: View) -> Plan | None:
         """Add the terms to the plan of the chain."""
-        if self.inner.certain(view) is not None:  # which a plan knows nothing of
+        if self.inner.is_certain:  # which a plan knows nothing of
             return None
         plan, terms = self.inner.plan(view), self.terms.plan(view)
         return plan if plan is None or terms is None or view.sweep else added([plan, terms])

@@ -211,7 +211,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             objective: Any = job.objective
             groups.append(objective.members())
         shares = [1 / len(jobs)] * len(jobs)
-        if len(jobs) > 1 and held is not None and not all(job.is_known for job in jobs):
+        if len(jobs) > 1 and held is not None and not jobs[0].is_known:
             held = held if held.x.device == self.device_ else held.to(self.device_)
             drawn = noised(jobs[0].objective, held, torch.Generator(self.device_).manual_seed(run.seed))
             answers, sizes = list[Tensor](), list[int]()

@@ -231,7 +231,7 @@ class TrainedModel(Model):
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         jobs = self.jobs(rows, held, run)
-        if all(job.is_known for job in jobs):
+        if jobs[0].is_known:  # and so are the others
             for job in jobs:
                 job.begin()
             self.adopt(jobs, rows, run)
