@@ -51,9 +51,9 @@ with distributed.joined("cpu") as team:
         found[name] = {"history": model.history_, "digest": digest(model), "stopped": model.stopped_}
         if team.is_leader:
             model.save(folder / name)
-    rows = _draw(model, 9, None, None, 5), _draw(model, 9, None, None, 5), _draw(model, 1, None, None, 5)
+    rows = _draw(model, 9, None, clamp=None, sweeps=None, seed=5), _draw(model, 9, None, clamp=None, sweeps=None, seed=5), _draw(model, 1, None, clamp=None, sweeps=None, seed=5)
     found["rows"] = [None if part is None else part.tolist() for part in rows]
-    found["fresh"] = None if (part := _draw(model, 40, None, None, None)) is None else part.tolist()
+    found["fresh"] = None if (part := _draw(model, 40, None, clamp=None, sweeps=None, seed=None)) is None else part.tolist()
     Step.__call__ = ask_to_stop
     model = run("plain", checkpoint=folder / "stopped")
     found["interrupted"] = {"stopped": model.stopped_, "history": model.history_}

@@ -184,7 +184,7 @@ class ChainModel(Model):
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         with torch.device("meta"):
             made = conditionals.build(learnt["conditionals"], self.frame())
-        kept = dict(made.named_buffers())
+        kept = dict(made.named_buffers(remove_duplicate=False))
         made.to_empty(device=self.device_)
         for name, buffer in kept.items():  # they are part of the schema, not of what was learnt
             made.get_buffer(name).copy_(buffer)

@@ -29,8 +29,13 @@ SIZES: tuple[tuple[float, Sizes], ...] = (
     (float("inf"), Sizes(512, 3, 1, 16384, 4e-3)),
 )
 """Settings below so many tokens."""
-CPU_BATCH, CPU_RATE = 1024, 2e-3
-"""The most where there is no GPU: four thousand steps should be a matter of minutes, and small batches want small steps."""
+ON_CPU: tuple[tuple[float, Sizes], ...] = (
+    (1e5, Sizes(64, 2, 2, 256, 2e-3, steps=800)),
+    (1e6, Sizes(64, 2, 2, 512, 2e-3, steps=1500)),
+    (1e7, Sizes(256, 3, 2, 1024, 2e-3)),
+    (float("inf"), Sizes(512, 3, 1, 1024, 2e-3)),
+)
+"""The same where there is no GPU: a small problem should be a matter of seconds, and small batches want small steps."""
 MOST_COLUMNS = 2048
 """Sites × states up to which pairwise terms are used: there are as many as the square of it."""
 MOST_WORK = 5e8
@@ -40,9 +45,6 @@ MOST_WORK = 5e8
 @lru_cache
 def suited(rows: int, sites: int, states: int, *, gpu: bool) -> Sizes:
     """Return a value for every setting that may be left open."""
-    found = next(settings for tokens, settings in SIZES if rows * sites < tokens)
+    found = next(settings for tokens, settings in (SIZES if gpu else ON_CPU) if rows * sites < tokens)
     feasible = sites * states <= MOST_COLUMNS and (gpu or rows * sites**2 * states <= MOST_WORK)
-    if not gpu:
-        batch, rate = min(CPU_BATCH, found.batch_size), min(CPU_RATE, found.learning_rate)
-        found = found._replace(batch_size=batch, learning_rate=rate)
     return found._replace(pairwise=found.members > 1 and feasible)

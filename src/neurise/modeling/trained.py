@@ -25,6 +25,8 @@ from neurise.training.objective import Objective
 from neurise.training.settings import PRECISIONS, Settings, Training
 from neurise.training.state import TrainingState, part_folder
 
+SMALL = 2**23
+"""Bytes of a batch below which one thread is as fast as several: its products are over before the others have begun."""
 MOMENT = 0.1
 """Seconds that a run always has, so that it makes a step."""
 LEFT_ALONE = ("cpu",)
@@ -65,6 +67,17 @@ class Job:
         self, *, checkpoint: Path | None, resume: bool, verbose: bool | None, watchers: Sequence[Watcher] = ()
     ) -> None:
         """Train. The network ends with the best weights, whatever ends the run."""
+        threads = torch.get_num_threads()
+        if self.device.type == "cpu" and self.settings.batch_size * self.objective.bytes_per_example < SMALL:
+            torch.set_num_threads(1)
+        try:
+            self._run(checkpoint, resume, verbose, watchers)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _run(
+        self, checkpoint: Path | None, resume: bool, verbose: bool | None, watchers: Sequence[Watcher] = ()
+    ) -> None:
         began = time.monotonic()
         self.begin()
         if self.prepare is not None:
@@ -77,7 +90,6 @@ class Job:
         held: Source | None = self.held
         if self.device.type not in LEFT_ALONE:
             rows, held = self._place(settings)
-        fingerprint = {} if checkpoint is None else self._fingerprint(rows)
         try:
             self.stopped = train(
                 self.objective,
@@ -85,7 +97,7 @@ class Job:
                 held,
                 settings,
                 generator=torch.Generator(self.device).manual_seed(self.seed),
-                fingerprint=fingerprint,
+                fingerprint={} if checkpoint is None else self._fingerprint(rows),
                 checkpoint=checkpoint,
                 resume=resume,
                 verbose=verbose,
