@@ -51,9 +51,10 @@ with distributed.joined("cpu") as team:
         found[name] = {"history": model.history_, "digest": digest(model), "stopped": model.stopped_}
         if team.is_leader:
             model.save(folder / name)
-    rows = _draw(model, 9, None, clamp=None, sweeps=None, seed=5), _draw(model, 9, None, clamp=None, sweeps=None, seed=5), _draw(model, 1, None, clamp=None, sweeps=None, seed=5)
+    draw = partial(_draw, model, y=None, clamp=None, sweeps=None)
+    rows = [draw(number=number, seed=5) for number in (9, 9, 1)]
     found["rows"] = [None if part is None else part.tolist() for part in rows]
-    found["fresh"] = None if (part := _draw(model, 40, None, clamp=None, sweeps=None, seed=None)) is None else part.tolist()
+    found["fresh"] = None if (part := draw(number=40, seed=None)) is None else part.tolist()
     Step.__call__ = ask_to_stop
     model = run("plain", checkpoint=folder / "stopped")
     found["interrupted"] = {"stopped": model.stopped_, "history": model.history_}
