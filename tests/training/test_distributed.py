@@ -20,6 +20,7 @@ TESTS = str(Path(__file__).parents[1])
 
 CHILD = """
 import itertools, json, os, shutil, signal, sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 sys.path.insert(0, sys.argv[1])
