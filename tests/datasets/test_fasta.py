@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from real_data import real_file
 
 from neurise.datasets import files
-from neurise.datasets._formats import fasta as _fasta
-from neurise.datasets._formats.fasta import LETTERS, read_fasta, sequence_weights, write_fasta
+from neurise.datasets.formats import fasta as _fasta
+from neurise.datasets.formats.fasta import LETTERS, read_fasta, sequence_weights, write_fasta
 
 PROTEIN = LETTERS["protein"][0]
 

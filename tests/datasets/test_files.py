@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from neurise.datasets import files
-from neurise.datasets._formats import csv as _csv
 from neurise.datasets.files import check_ending, write_rows
+from neurise.datasets.formats import csv as _csv
 
 module = importlib.import_module("neurise.datasets.files")  # the name itself is the function
 ROWS = np.array([[-1, 1, 1], [1, 1, -1], [-1, -1, -1], [1, -1, 1]], dtype=np.int8)

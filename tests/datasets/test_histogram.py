@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neurise.datasets import files
-from neurise.datasets._formats import csv as _csv
+from neurise.datasets.formats import csv as _csv
 
 SPINS = "12,-1,1,1\n3,1,1,-1\n1,-1,-1,1\n"
 

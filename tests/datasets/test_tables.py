@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neurise.datasets import files
-from neurise.datasets._formats import csv as _csv
-from neurise.datasets._formats.growing import Growing
+from neurise.datasets.formats import csv as _csv
+from neurise.datasets.formats.growing import Growing
 
 ROWS = [[-1, 1, 1], [1, 1, -1], [-1, -1, -1]]
 

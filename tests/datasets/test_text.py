@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neurise.datasets import files
-from neurise.datasets._formats.text import read_windows
+from neurise.datasets.formats.text import read_windows
 
 
 def text(path: Path, content: str) -> Path:

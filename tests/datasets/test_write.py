@@ -16,8 +16,8 @@ from hypothesis.extra import numpy as hnp
 
 from neurise.dataset import Dataset
 from neurise.datasets import edwards_anderson, files, ghz, ising, potts
-from neurise.datasets._formats.fasta import LETTERS, sequence_weights
 from neurise.datasets.files import write_dataset, write_rows
+from neurise.datasets.formats.fasta import LETTERS, sequence_weights
 from neurise.space import Space
 
 ANY_ENDING = [".npy", ".npz", ".csv", ".tsv", ".csv.gz", ".tsv.gz"]
@@ -218,10 +218,10 @@ def test_an_energy_that_a_file_cannot_hold_is_refused(tmp_path: Path) -> None:
 def test_a_large_law_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = ghz(qubits=4)
     made = replace(made, train=made.sample(10, seed=0))
-    monkeypatch.setattr("neurise.datasets._formats.archive.SMALL", 255)
+    monkeypatch.setattr("neurise.datasets.formats.archive.SMALL", 255)
     write_dataset(tmp_path / "x.npz", made)
     assert files(tmp_path / "x.npz").pmf is None
-    monkeypatch.setattr("neurise.datasets._formats.archive.SMALL", 256)
+    monkeypatch.setattr("neurise.datasets.formats.archive.SMALL", 256)
     write_dataset(tmp_path / "x.npz", made)
     np.testing.assert_allclose(files(tmp_path / "x.npz").pmf, made.pmf, rtol=1e-12)
 

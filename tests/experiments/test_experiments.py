@@ -13,7 +13,7 @@ from neurise import experiments, presets
 from neurise.experiments import SCALES, Cell, Experiment, grid, store
 from neurise.experiments._laws import LawExperiment
 from neurise.experiments._methods import build
-from neurise.experiments._summary import blocks, entry
+from neurise.experiments.parts.summary import blocks, entry
 from neurise.modeling.groups import Architecture
 from neurise.models.neurise import NeurISE
 

@@ -123,7 +123,7 @@ def test_rows_of_other_code_do_not_count_unless_asked_for(tmp_path: Path, monkey
     results = tmp_path / "r.jsonl"
     grid.run(Fake(trials=1), "smoke", results, executor="serial")
     other = {"neurise": "9", "digest": "other"}
-    monkeypatch.setattr("neurise.experiments._unit.version", lambda name: other)
+    monkeypatch.setattr("neurise.experiments.parts.unit.version", lambda name: other)
     monkeypatch.setattr("neurise.experiments.grid.version", lambda name: other)
     kept = grid.run(Fake(trials=1), "smoke", results, executor="serial", any_code=True)
     assert (kept.before, kept.done, kept.other_code) == (6, 0, 0)

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from neurise.metrics._estimate import Estimate
+from neurise.estimate import Estimate
 
 WHOLE = Estimate(0.25, error=0.01, floor=0.2, units="nats")
 

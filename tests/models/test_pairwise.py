@@ -10,7 +10,8 @@ from pairwise_models import SPACES
 from scipy.optimize import minimize
 
 from neurise import datasets, exact
-from neurise.models._pairwise.tables import PairwiseTables, contrasts
+from neurise.interactions import contrasts
+from neurise.models._pairwise.tables import PairwiseTables
 from neurise.models.pairwise import Pairwise
 from neurise.space import Space
 

@@ -63,7 +63,7 @@ def split(data: str) -> tuple[str, dict[str, str]]:
 
 def is_file(name: str) -> bool:
     """Whether a name is that of a file, be it there or not."""
-    from neurise.datasets._formats.endings import has_ending
+    from neurise.datasets.formats.endings import has_ending
 
     return Path(name).exists() or has_ending(Path(name))
 

@@ -10,7 +10,7 @@ from neurise.cli._output import print_table, say
 
 if TYPE_CHECKING:
     from neurise.experiments import Experiment, Table
-    from neurise.experiments._summary import Block, Entry
+    from neurise.experiments.parts.summary import Block, Entry
 
 SHOWN = 5
 """Errors that are shown one by one."""
@@ -20,7 +20,7 @@ ROOM = 24
 
 def print_rows(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> None:
     """Print the tables that an experiment declares, and the errors of cells that failed."""
-    from neurise.experiments._summary import blocks
+    from neurise.experiments.parts.summary import blocks
 
     for table in experiment.tables:
         for block in blocks(experiment, table, rows):

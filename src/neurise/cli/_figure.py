@@ -13,7 +13,7 @@ def check_figure(path: Path | None, *, force: bool) -> None:
     """See to it that a figure can be written before anything is computed for it."""
     if path is None:
         return
-    from neurise.datasets._extras import need
+    from neurise.extras import need
 
     if path.suffix.lower() not in ENDINGS:
         raise ValueError(f"--figure {path}: a figure is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file")

@@ -83,7 +83,7 @@ def make(
 
 
 def _tell_what_is_lost(made: Dataset, output: Path) -> None:
-    from neurise.datasets._formats.endings import ending_of
+    from neurise.datasets.formats.endings import ending_of
 
     if ending_of(output) == ".npz":
         return
@@ -184,8 +184,8 @@ def info(
 
 def is_table(name: str) -> bool:
     """Whether a name is that of a file in which values may be missing."""
-    from neurise.datasets._formats.endings import TABLES, ending_of, has_ending
-    from neurise.datasets._formats.open import begins_like_fasta
+    from neurise.datasets.formats.endings import TABLES, ending_of, has_ending
+    from neurise.datasets.formats.open import begins_like_fasta
 
     path = Path(name)
     return path.is_file() and has_ending(path) and ending_of(path) in TABLES and not begins_like_fasta(path)

@@ -90,7 +90,7 @@ def run(
     """
     from neurise import experiments
     from neurise.experiments import grid
-    from neurise.experiments._command import command_line
+    from neurise.experiments.parts.command import command_line
 
     chosen = [part.strip() for text in methods or [] for part in text.split(",") if part.strip()]
     one = experiments.find(name)

@@ -23,8 +23,8 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Put every figure and table of some results on one page, which needs no server and nothing from elsewhere."""
-    from neurise.report._left_out import left_out
     from neurise.report.build import TITLE, build
+    from neurise.report.left_out import left_out
 
     output = output or results[0].with_suffix(".html")
     if output.resolve() in {path.resolve() for path in results}:

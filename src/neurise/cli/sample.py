@@ -114,7 +114,7 @@ def _report(model: Model, rows: Any, output: Path | None, seconds: float, *, as_
     import sys
 
     from neurise.alphabet import as_matrix
-    from neurise.datasets._formats.csv import as_cells, write_csv
+    from neurise.datasets.formats.csv import as_cells, write_csv
 
     matrix = as_matrix(rows)
     facts: dict[str, Any] = {"rows": len(matrix), "sites": matrix.shape[1], "seconds": round(seconds, 3)}
@@ -155,7 +155,7 @@ def read_clamp(path: Path, model: Model) -> np.ma.MaskedArray[Any, Any]:
 
     import numpy as np
 
-    from neurise.datasets._formats.csv import as_cells
+    from neurise.datasets.formats.csv import as_cells
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")

@@ -9,8 +9,8 @@ import numpy as np
 
 from neurise.dataset import Dataset
 from neurise.datasets._bits import check_bits
-from neurise.datasets._extras import need
 from neurise.datasets._sources import locate
+from neurise.extras import need
 from neurise.space import Space
 
 MIRROR = "https://people.cs.umass.edu/~marlin/data"

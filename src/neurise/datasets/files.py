@@ -12,15 +12,15 @@ import numpy as np
 
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
-from neurise.datasets._formats.archive import KEYS, guarded, read_npz
-from neurise.datasets._formats.endings import ARRAYS, ENDINGS, FASTA, TABLES, ending_of, listed
-from neurise.datasets._formats.fasta import read_fasta, sequence_weights
-from neurise.datasets._formats.missing import Missing
-from neurise.datasets._formats.open import begins_like_fasta
-from neurise.datasets._formats.table import read_table
-from neurise.datasets._formats.text import read_windows
-from neurise.datasets._formats.truth import restore
-from neurise.datasets._formats.writing import check_ending, write_dataset, write_rows
+from neurise.datasets.formats.archive import KEYS, guarded, read_npz
+from neurise.datasets.formats.endings import ARRAYS, ENDINGS, FASTA, TABLES, ending_of, listed
+from neurise.datasets.formats.fasta import read_fasta, sequence_weights
+from neurise.datasets.formats.missing import Missing
+from neurise.datasets.formats.open import begins_like_fasta
+from neurise.datasets.formats.table import read_table
+from neurise.datasets.formats.text import read_windows
+from neurise.datasets.formats.truth import restore
+from neurise.datasets.formats.writing import check_ending, write_dataset, write_rows
 from neurise.enumeration import draw_from_law
 from neurise.laws import as_law
 from neurise.space import Space

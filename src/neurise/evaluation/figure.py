@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from neurise.datasets._extras import need
 from neurise.evaluation.case import Case
+from neurise.extras import need
 from neurise.metrics.cross_correlation import correlations
 from neurise.metrics.overlap import overlap
 from neurise.persistence import write_atomically

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from neurise.estimate import Estimate
 from neurise.evaluation.case import Case
-from neurise.metrics._estimate import Estimate
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import difflib
 from collections.abc import Iterable
 
 from neurise import discovery
-from neurise.experiments._figures import Column, Field, Figure, SampleGrid, Table
 from neurise.experiments._published import PUBLISHED, Published
 from neurise.experiments.base import SCALES, Cell, Experiment, Outcome, Scale
+from neurise.experiments.parts.figures import Column, Field, Figure, SampleGrid, Table
 
 __all__ = [
     "PUBLISHED",

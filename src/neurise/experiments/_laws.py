@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from neurise.experiments._figures import Column, Field, Figure, Table
 from neurise.experiments._methods import build, trainable
 from neurise.experiments.base import Cell, Experiment, Outcome, Scalar
+from neurise.experiments.parts.figures import Column, Field, Figure, Table
 
 if TYPE_CHECKING:
     import numpy as np

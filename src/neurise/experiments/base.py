@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from neurise.experiments._figures import Figure, SampleGrid, Table
+from neurise.experiments.parts.figures import Figure, SampleGrid, Table
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 SCALES = ("smoke", "laptop", "paper")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from neurise.experiments._figures import Column, Field, Figure, Table
 from neurise.experiments._laws import ROWS, SECONDS, SIZES, LawExperiment, time_against_rows
 from neurise.experiments._methods import labelled, others
 from neurise.experiments.base import Cell, Scalar, Scale
+from neurise.experiments.parts.figures import Column, Field, Figure, Table
 
 if TYPE_CHECKING:
     import numpy as np

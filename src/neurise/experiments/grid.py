@@ -12,8 +12,8 @@ from pathlib import Path
 from neurise import executors
 from neurise.experiments import store, unknown
 from neurise.experiments._code import machine, version
-from neurise.experiments._unit import Unit, execute, lost
 from neurise.experiments.base import Cell, Experiment, Scalar, digest
+from neurise.experiments.parts.unit import Unit, execute, lost
 from neurise.progress import Progress
 
 ATTEMPTS = 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from neurise.experiments._figures import Column, Field, Figure
 from neurise.experiments._laws import (
     ROWS,
     SIZES,
@@ -17,6 +16,7 @@ from neurise.experiments._laws import (
 )
 from neurise.experiments._methods import COMPARED, labelled, others
 from neurise.experiments.base import Cell, Scalar, Scale
+from neurise.experiments.parts.figures import Column, Field, Figure
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neurise.experiments._figures import Column, Field
 from neurise.experiments._laws import LawExperiment, spin_glass, time_against_rows, tv_against_rows, tv_table
 from neurise.experiments.base import Cell, Scalar, Scale
+from neurise.experiments.parts.figures import Column, Field
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from neurise.experiments._figures import SampleGrid
 from neurise.experiments._methods import COMPARED, build, others
-from neurise.experiments._samples import REAL, sample_table, with_real
 from neurise.experiments.base import Cell, Experiment, Outcome, Scale
+from neurise.experiments.parts.figures import SampleGrid
+from neurise.experiments.parts.samples import REAL, sample_table, with_real
 
 if TYPE_CHECKING:
     import numpy as np

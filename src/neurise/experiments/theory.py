@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neurise.experiments._figures import Column, Field, Figure, Table
 from neurise.experiments._laws import MEMORISED, ROWS
 from neurise.experiments.base import Cell, Experiment, Outcome, Scalar, Scale
+from neurise.experiments.parts.figures import Column, Field, Figure, Table
 
 if TYPE_CHECKING:
     from neurise.dataset import Dataset

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from neurise import devices
 from neurise.batching import MEMORY_BUDGET
-from neurise.metrics._estimate import Estimate
+from neurise.estimate import Estimate
 from neurise.metrics._rows import some
 from neurise.metrics._weights import Weights
 

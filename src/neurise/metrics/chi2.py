@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from neurise.estimate import Estimate
 from neurise.laws import as_law
 from neurise.metrics._empirical import is_pmf, known_law, leave_one_out, observe
-from neurise.metrics._estimate import Estimate
 
 
 def chi2(samples_or_pmf: Any, pmf: Any, *, alphabet: Any = None) -> Estimate:

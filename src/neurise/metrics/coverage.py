@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from neurise.estimate import Estimate
 from neurise.laws import as_law
 from neurise.metrics._empirical import check_space, is_pmf, leave_one_out
-from neurise.metrics._estimate import Estimate
 from neurise.metrics._rows import tokens
 from neurise.space import row_ids
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from neurise.batching import batches
+from neurise.estimate import Estimate
 from neurise.metrics._blocks import compare
-from neurise.metrics._estimate import Estimate
 from neurise.metrics._groups import check_groups, sums_over
 from neurise.metrics._rows import spins, tokens
 from neurise.metrics._weights import Weights

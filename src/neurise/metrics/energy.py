@@ -10,7 +10,7 @@ import numpy as np
 
 from neurise.alphabet import as_matrix
 from neurise.batching import batches
-from neurise.metrics._estimate import Estimate
+from neurise.estimate import Estimate
 from neurise.metrics._rows import tokens
 
 RESAMPLES = 200

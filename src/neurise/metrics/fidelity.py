@@ -9,7 +9,7 @@ import numpy as np
 
 from neurise import povm as measurement
 from neurise.alphabet import as_matrix
-from neurise.metrics._estimate import Estimate
+from neurise.estimate import Estimate
 
 BEYOND = 6.0
 """Standard errors above 1 at which a fidelity says that one of the two laws does not sum to 1."""

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from neurise import devices
+from neurise.estimate import Estimate
 from neurise.metrics._blocks import compare
-from neurise.metrics._estimate import Estimate
 from neurise.metrics._groups import draw_groups, sums_over
 from neurise.metrics._rows import tokens
 from neurise.metrics._weights import Weights

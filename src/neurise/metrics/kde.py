@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from neurise.batching import batches
-from neurise.metrics._estimate import Estimate
+from neurise.estimate import Estimate
 from neurise.metrics._hamming import tiles
 from neurise.metrics._rows import some, tokens
 from neurise.space import Space

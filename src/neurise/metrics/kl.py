@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neurise.estimate import Estimate
 from neurise.laws import as_law
 from neurise.metrics._binomial import expected_divergence
 from neurise.metrics._empirical import is_pmf, known_law, leave_one_out, observe
-from neurise.metrics._estimate import Estimate
 
 
 def kl(samples_or_pmf: Any, pmf: Any, *, alphabet: Any = None) -> Estimate:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from neurise.alphabet import as_matrix
-from neurise.metrics._estimate import Estimate
+from neurise.estimate import Estimate
 from neurise.metrics._weights import Weights
 
 LogLaw = Callable[[Any], Any] | np.ndarray

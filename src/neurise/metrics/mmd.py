@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from neurise.estimate import Estimate
 from neurise.metrics import _kernels
-from neurise.metrics._estimate import Estimate
 from neurise.metrics._hamming import tiles, tiles_within
 from neurise.metrics._kernels import Kernel
 from neurise.metrics._rows import some, tokens

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from neurise.metrics._estimate import Estimate
+from neurise.estimate import Estimate
 from neurise.metrics._hamming import tiles
 from neurise.metrics._rows import tokens
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise.metrics._estimate import Estimate
+from neurise.estimate import Estimate
 from neurise.metrics._hamming import tiles_within
 from neurise.metrics._rows import some, tokens
 

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from neurise import devices
+from neurise.estimate import Estimate
 from neurise.laws import as_law, distance
 from neurise.metrics._binomial import expected_distance
 from neurise.metrics._empirical import Observed, is_pmf, leave_one_out, observe
-from neurise.metrics._estimate import Estimate
 from neurise.metrics._rows import tokens
 from neurise.metrics._weights import Weights
 from neurise.space import row_ids

@@ -11,8 +11,8 @@ from typing import Any
 
 from neurise import experiments
 from neurise.experiments import Cell, Experiment, grid, store
-from neurise.experiments._command import command_line
-from neurise.experiments._unit import Unit
+from neurise.experiments.parts.command import command_line
+from neurise.experiments.parts.unit import Unit
 
 READING_ORDER = ("ising_curves", "mnist", "dwave", "potts", "ghz", "noise_levels", "local_global", "theory")
 """The paper's; what is not named here comes last."""

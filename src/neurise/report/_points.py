@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neurise.experiments import Experiment, Field, Figure, store
-from neurise.experiments._summary import entry, matches
+from neurise.experiments.parts.summary import entry, matches
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 from neurise.experiments import Figure
 from neurise.report._downloads import csv_link, svg_link
 from neurise.report._gather import Section
-from neurise.report._left_out import left_out
 from neurise.report._pictures import grids
 from neurise.report._plot import hidden, plot
 from neurise.report._points import Panel, csv_rows, panels
 from neurise.report._table import tables
+from neurise.report.left_out import left_out
 
 MOST_FAILURES = 20
 """So many failed cells are listed one by one."""

@@ -7,8 +7,8 @@ from html import escape
 from typing import Any
 
 from neurise.experiments import PUBLISHED, Experiment, Published, Table, store
-from neurise.experiments._samples import REAL
-from neurise.experiments._summary import Block, Entry, blocks
+from neurise.experiments.parts.samples import REAL
+from neurise.experiments.parts.summary import Block, Entry, blocks
 from neurise.report._downloads import csv_link
 from neurise.report._numbers import as_printed, readable, with_spread
 

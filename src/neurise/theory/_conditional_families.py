@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from neurise.models._pairwise.tables import contrasts
+from neurise.interactions import contrasts
 from neurise.space import Space
 
 LIMIT = 2**12

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from neurise.datasets._extras import need
+from neurise.extras import need
 from neurise.tuning.task import Task
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from neurise._orphans import end_with_parent
 from neurise.datasets._annealers.chunks import Chunks, fingerprint
 from neurise.datasets._annealers.problem import Labels, Problem
 from neurise.datasets._annealers.reads import Reads
-from neurise.datasets._extras import need
+from neurise.extras import need
 
 SAMPLERS = {"simulated_annealing": "SimulatedAnnealingSampler", "path_integral": "PathIntegralAnnealingSampler"}
 SWEEPS = 2000

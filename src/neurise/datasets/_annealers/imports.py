@@ -13,7 +13,7 @@ from neurise.datasets._annealers.bqpjson import problem_of_bqpjson, reads_of_bqp
 from neurise.datasets._annealers.problem import Labels, Problem, few, problem_of_terms
 from neurise.datasets._annealers.reads import Reads, as_counts, as_spins
 from neurise.datasets._annealers.reads_npz import reads_of_npz
-from neurise.datasets._extras import need
+from neurise.extras import need
 
 SAMPLESET = ("record", "variables", "vartype", "info")
 MODEL = ("linear", "quadratic", "offset", "vartype", "change_vartype")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neurise.datasets._annealers.problem import Labels, Problem, problem_of_arrays
-from neurise.datasets._extras import need
+from neurise.extras import need
 
 TOPOLOGIES = {"pegasus": 16, "zephyr": 12}
 """Families of graphs, and the size of the largest machine of each (Advantage P16, Advantage2 Z12)."""

@@ -13,7 +13,7 @@ from neurise.datasets._annealers.chunks import Chunks, fingerprint
 from neurise.datasets._annealers.instances import Graph
 from neurise.datasets._annealers.problem import Labels, Problem
 from neurise.datasets._annealers.reads import Reads, as_spins
-from neurise.datasets._extras import need
+from neurise.extras import need
 
 BATCH = 1000
 """Reads a submission: few enough for the time that a machine grants one, many enough that programming it costs little."""

@@ -17,23 +17,11 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from neurise.interactions import Interactions
+from neurise.interactions import Interactions, contrasts
 from neurise.losses import Loss, cross_entropy
 from neurise.rows import Batch
 from neurise.space import Space
 from neurise.training.objective import Prediction
-
-
-def contrasts(states: int) -> np.ndarray:
-    r"""Corners of a regular simplex, (states, states − 1): :math:`\varphi(a) \cdot \varphi(b) = p\,\delta_{ab} - 1`.
-
-    All states are alike in it. Column k compares state k + 1 with the mean of those before it.
-    """
-    basis = np.zeros((states, states - 1))
-    for column in range(states - 1):
-        basis[: column + 1, column], basis[column + 1, column] = -1.0, column + 1.0
-        basis[:, column] *= np.sqrt(states / ((column + 1) * (column + 2)))
-    return basis
 
 
 class PairwiseTables(nn.Module):

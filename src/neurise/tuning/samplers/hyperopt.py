@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from neurise.datasets._extras import need
+from neurise.extras import need
 
 if TYPE_CHECKING:
     from optuna import Study

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neurise.datasets._formats.open import open_text
+from neurise.datasets.formats.open import open_text
 from neurise.space import MAX_STATES
 
 

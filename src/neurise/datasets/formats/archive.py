@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._formats.truth import truth_of
+from neurise.datasets.formats.truth import truth_of
 
 ROWS = ("train", "validation", "test")
 

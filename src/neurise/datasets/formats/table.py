@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from neurise.datasets._formats import csv as _csv
-from neurise.datasets._formats.columns import as_weights, count_of, find_columns, is_count
-from neurise.datasets._formats.csv import Line, counts_columns, is_symbol, labels_of, symbols_of
-from neurise.datasets._formats.growing import Growing
-from neurise.datasets._formats.histogram import Guess
-from neurise.datasets._formats.missing import Missing
-from neurise.datasets._formats.open import open_text
+from neurise.datasets.formats import csv as _csv
+from neurise.datasets.formats.columns import as_weights, count_of, find_columns, is_count
+from neurise.datasets.formats.csv import Line, counts_columns, is_symbol, labels_of, symbols_of
+from neurise.datasets.formats.growing import Growing
+from neurise.datasets.formats.histogram import Guess
+from neurise.datasets.formats.missing import Missing
+from neurise.datasets.formats.open import open_text
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def read_table(
     """Read whole numbers or single letters, and the labels and the counts or weights of their own columns.
 
     The first line is a header where none of its cells is a symbol like those below. Numbers come in the smallest type
-    that holds them all. With ``guess`` a histogram (see :mod:`neurise.datasets._formats.histogram`) is recognised. Lines that lack
+    that holds them all. With ``guess`` a histogram (see :mod:`neurise.datasets.formats.histogram`) is recognised. Lines that lack
     a value are an error, or left to ``missing``.
     """
     for quick in (True, False) if missing is None else (False,):  # what is missing is counted once

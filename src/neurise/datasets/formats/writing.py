@@ -12,12 +12,12 @@ import numpy as np
 
 from neurise.alphabet import as_matrix
 from neurise.dataset import Dataset
-from neurise.datasets._formats.archive import write_npz
-from neurise.datasets._formats.csv import BLOCK, as_cells, counts_columns, quoting_of, write_csv
-from neurise.datasets._formats.endings import ENDINGS, FASTA, TABLES, ending_of, is_packed, listed
-from neurise.datasets._formats.fasta import write_fasta
-from neurise.datasets._formats.histogram import looks_counted
-from neurise.datasets._formats.open import create_text
+from neurise.datasets.formats.archive import write_npz
+from neurise.datasets.formats.csv import BLOCK, as_cells, counts_columns, quoting_of, write_csv
+from neurise.datasets.formats.endings import ENDINGS, FASTA, TABLES, ending_of, is_packed, listed
+from neurise.datasets.formats.fasta import write_fasta
+from neurise.datasets.formats.histogram import looks_counted
+from neurise.datasets.formats.open import create_text
 from neurise.persistence import write_atomically
 
 ROW_ENDINGS = tuple(ending for ending in ENDINGS if ending != ".txt")

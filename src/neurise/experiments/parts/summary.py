@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from neurise.experiments._figures import Table
 from neurise.experiments.base import Experiment
+from neurise.experiments.parts.figures import Table
 from neurise.experiments.store import Row, value
 
 

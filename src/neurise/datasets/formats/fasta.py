@@ -10,7 +10,7 @@ from typing import TextIO
 import numpy as np
 
 from neurise.alphabet import first
-from neurise.datasets._formats.open import open_text
+from neurise.datasets.formats.open import open_text
 
 GAP = "-"
 LETTERS = {

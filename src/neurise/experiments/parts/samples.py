@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from neurise.experiments._figures import Column, Field, Table
 from neurise.experiments._methods import labelled
+from neurise.experiments.parts.figures import Column, Field, Table
 
 REAL = "real"
 """The method that draws training rows instead of learning: what a perfect model would score."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neurise.datasets._formats.csv import whole
+from neurise.datasets.formats.csv import whole
 
 LABELS = ("label", "labels")
 COUNTS = ("count", "counts")
