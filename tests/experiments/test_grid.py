@@ -111,7 +111,7 @@ def test_a_failing_cell_is_recorded_and_tried_again(tmp_path: Path) -> None:
     assert row["error"] == "RuntimeError: this cell fails"
     assert 'raise RuntimeError("this cell' in row["traceback"]
     files = re.findall(r'File "([^"]*)"', row["traceback"])
-    assert "neurise/experiments/_unit.py" in files
+    assert "neurise/experiments/parts/unit.py" in files
     assert not any(file.startswith("/") for file in files)
     assert row["metrics"] == {}
     again = grid.run(broken, "smoke", results, executor="serial", methods=["plain"])

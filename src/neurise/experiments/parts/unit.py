@@ -83,5 +83,12 @@ def _row(experiment: Experiment, unit: Unit, cell: Cell, outcome: Outcome, told:
 def _failure(error: BaseException, trace: str) -> dict[str, Any]:
     message = " ".join(str(error).split())
     # Rows are handed on: where the code lies on this machine is nobody's concern.
-    told = re.sub(r'File "([^"]+)"', lambda found: f'File "{"/".join(PurePath(found[1]).parts[-3:])}"', trace)
+    told = re.sub(r'File "([^"]+)"', lambda found: f'File "{_without_folders(found[1])}"', trace)
     return {"status": "failed", "error": f"{type(error).__name__}: {message}".rstrip(": "), "traceback": told}
+
+
+def _without_folders(path: str) -> str:
+    """Shorten the path of a file: from the library's folder on, or to its last three parts."""
+    parts = PurePath(path).parts
+    own = [place for place, part in enumerate(parts) if part == "neurise"]
+    return "/".join(parts[own[-1] :] if own else parts[-3:])
