@@ -40,7 +40,7 @@ class Sampler(Protocol):
         """Return the law of its samples given a label, over its own order of sites; see :func:`chain_law`."""
 
 
-class Chain(Sampler, Protocol):
+class ReverseChain(Sampler, Protocol):
     """What the theorem needs: a model that runs a round-robin chain backwards."""
 
     @property
@@ -81,7 +81,7 @@ def _has_mask(model: Any) -> bool:
 
 
 @torch.no_grad()
-def bound(model: Chain, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
+def bound(model: ReverseChain, pmf: Any, start: Any = None, *, y: Any = None) -> Bound:
     r"""Evaluate both sides of the paper's theorem, :math:`\mathrm{TV}(\hat\mu_0, \mu_0) \le \delta_T + T\eta + \gamma`.
 
     :math:`\delta_T = \mathrm{TV}(\mu_T, \pi)`, where π is the law that the chain starts from by itself, uniform or masks; η is

@@ -7,7 +7,7 @@ import torch
 
 from neurise.bench import speed
 from neurise.bench.clock import slope, steps_a_second, timed
-from neurise.bench.speed import Bench, Case
+from neurise.bench.speed import Bench, SpeedCase
 
 
 def test_a_power_law_has_its_exponent() -> None:
@@ -23,18 +23,20 @@ def test_the_best_run_counts_and_the_first_does_not(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_row_needs_as_many_operations_as_its_products_have() -> None:
-    case = Case(sites=5, states=3, width=4, depth=3, keep_prob=0.3, cycles=2)
+    case = SpeedCase(sites=5, states=3, width=4, depth=3, keep_prob=0.3, cycles=2)
     products = 1 * 4 + 4 * 4 + 4 * 4 + 4 * 3  # a column, two layers, the head: multiplications of a step
     assert case.flops == 5 * 2 * 2 * products
 
 
 def test_every_member_has_its_products_and_pairwise_terms_are_summed_once() -> None:
-    one, several = Case(sites=5, width=4), Case(sites=5, width=4, members=3, pairwise=2)
+    one, several = SpeedCase(sites=5, width=4), SpeedCase(sites=5, width=4, members=3, pairwise=2)
     assert several.flops == 3 * one.flops + 5 * 2 * 5  # a term per site, at each of five steps
 
 
 def test_a_committee_has_members_of_its_own_some_with_pairwise_terms() -> None:
-    view = (whole := Case(sites=5, width=4, members=3, pairwise=2).answering(torch.device("cpu"))).view(sweep=False)
+    view = (whole := SpeedCase(sites=5, width=4, members=3, pairwise=2).answering(torch.device("cpu"))).view(
+        sweep=False
+    )
     assert view is not None
     plan = whole.planned(view)
     assert plan is not None
@@ -79,7 +81,7 @@ def test_the_start_of_a_run_is_left_out_where_it_can_be() -> None:
 
 def test_an_example_goes_through_every_product_three_times() -> None:
     products = 5 * 3 * 4 + 4 * 4 + 4 * 4 + 4 * 3  # all columns, two layers, the head
-    assert Case(sites=5, states=3, width=4, depth=3).training_flops == 3 * 2 * products
+    assert SpeedCase(sites=5, states=3, width=4, depth=3).training_flops == 3 * 2 * products
 
 
 def test_an_unknown_section_is_refused(bench: Bench) -> None:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from neurise.bench import speed
-from neurise.bench.speed import Bench, Figure
+from neurise.bench.speed import Bench, Timed
 from neurise.cli import app
 
 
@@ -19,9 +19,9 @@ def run(*words: str) -> Result:
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measured(self: Bench, section: str) -> Iterator[Figure]:
-        yield Figure(section, f"some {section}", 12_345.6, "rows/s", 7.25, 0.125, 3 * 2**20)
-        yield Figure(section, "exponent", 1.01, "of the time a row")
+    def measured(self: Bench, section: str) -> Iterator[Timed]:
+        yield Timed(section, f"some {section}", 12_345.6, "rows/s", 7.25, 0.125, 3 * 2**20)
+        yield Timed(section, "exponent", 1.01, "of the time a row")
 
     monkeypatch.setattr(speed, "peak_flops", lambda device: 2e12)
     monkeypatch.setattr(Bench, "run", measured)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from neurise.laws import distance
 from neurise.models._dfm.objective import Example, PosteriorObjective
-from neurise.models._dfm.path import Path, Walk
+from neurise.models._dfm.path import JumpWalk, Path
 from neurise.models.dfm import SOURCES, JumpChain
 from neurise.sampling import parallel
 from neurise.space import Space
@@ -22,7 +22,7 @@ def chain(
     law: Tensor, space: Space, steps: int, source: str, jump: str = "hazard", grid: str = "even", exponent: float = 2.0
 ) -> JumpChain:
     denoiser = exact(law, space, source, exponent)
-    return JumpChain(denoiser, steps, Walk(Path(source, exponent), steps, jump, grid))
+    return JumpChain(denoiser, steps, JumpWalk(Path(source, exponent), steps, jump, grid))
 
 
 def tv(law: Tensor, *args: object) -> float:

@@ -30,7 +30,7 @@ NAIVE_STEPS = 20
 
 
 @dataclass(frozen=True)
-class Case:
+class SpeedCase:
     """A network, or a committee of several, and a chain to sample with."""
 
     sites: int = 784
@@ -98,7 +98,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Timed:
     """One measured figure."""
 
     section: str
@@ -124,9 +124,9 @@ class Bench:
         if quick:
             self.rows //= 20
 
-    def run(self, section: str) -> Iterator[Figure]:
+    def run(self, section: str) -> Iterator[Timed]:
         """Yield the figures of a section as they are measured."""
-        sections: dict[str, Callable[[], Iterator[Figure]]] = {
+        sections: dict[str, Callable[[], Iterator[Timed]]] = {
             "sampling": self._sampling,
             "forms": self._forms,
             "training": self._training,
@@ -135,9 +135,9 @@ class Bench:
             raise ValueError(f"section must be one of {', '.join(map(repr, SECTIONS))}, got {section!r}")
         yield from sections[section]() if section in sections else self._growth(section)
 
-    def _sampling(self) -> Iterator[Figure]:
+    def _sampling(self) -> Iterator[Timed]:
         sites = (50, 100) if self.quick else (784, 2084)
-        big = Case(rows=self.rows, sites=sites[0])
+        big = SpeedCase(rows=self.rows, sites=sites[0])
         cases = {
             "hard noise": big,
             "hard noise, more sites": replace(big, sites=sites[1]),
@@ -148,8 +148,8 @@ class Bench:
             size = f"{case.sites} sites, {case.states} states"
             yield self._figure("sampling", f"{name}: {size}", case, self._time(case), self._naive(case))
 
-    def _forms(self) -> Iterator[Figure]:
-        one = Case(rows=self.rows, sites=100 if self.quick else 784)
+    def _forms(self) -> Iterator[Timed]:
+        one = SpeedCase(rows=self.rows, sites=100 if self.quick else 784)
         cases = {
             "": one,
             "4 × width 128, two with pairwise terms: ": replace(one, width=128, members=4, pairwise=2),
@@ -164,7 +164,7 @@ class Bench:
                         timing, share = self._time(rows, method, precision), rows.rows / case.rows
                         yield self._figure("forms", f"{name}{method}, {precision}", rows, timing, plain * share)
 
-    def _growth(self, axis: str) -> Iterator[Figure]:
+    def _growth(self, axis: str) -> Iterator[Timed]:
         cuda = self.device.type == "cuda"
         grown: dict[str, list[int]] = {
             "sites": [25, 100, 250, 500, 1000, 2000, 4000, 5000],
@@ -174,23 +174,23 @@ class Bench:
         }
         sizes = grown[axis][:3] if self.quick else grown[axis]
         field = {"batch": "rows"}.get(axis, axis)
-        small = Case(sites=200 if cuda else 50, rows=self.rows)
+        small = SpeedCase(sites=200 if cuda else 50, rows=self.rows)
         cost = []
         for size in sizes:
             case = replace(small, **{field: size})
             timing = self._time(case)
             cost.append(timing.seconds / case.rows)
             yield self._figure(axis, f"{axis} = {size}", case, timing, None)
-        yield Figure(axis, f"exponent over {sizes[0]} … {sizes[-1]}", slope(sizes, cost), "of the time per row")
+        yield Timed(axis, f"exponent over {sizes[0]} … {sizes[-1]}", slope(sizes, cost), "of the time per row")
         if axis == "sites" and not self.quick:
             middle = [place for place, size in enumerate(sizes) if 250 <= size <= 4000]
             exponent = slope([sizes[place] for place in middle], [cost[place] for place in middle])
-            yield Figure(axis, "exponent over 250 … 4000", exponent, "of the time per row")
+            yield Timed(axis, "exponent over 250 … 4000", exponent, "of the time per row")
 
-    def _training(self) -> Iterator[Figure]:
+    def _training(self) -> Iterator[Timed]:
         sites, width, rows, seconds = (50, 16, 500, 0.1) if self.quick else (784, 192, 20_000, 4.0)
         X = np.random.default_rng(0).integers(0, 2, (rows, sites), dtype=np.uint8)
-        case = Case(sites=sites, width=width)
+        case = SpeedCase(sites=sites, width=width)
         for batch_size in (256, 2048, 8192) if self.device.type == "cuda" else (256, 2048):
             plain = self._naive_training(case, X, batch_size)
             for precision in ("tf32", "bfloat16") if self.device.type == "cuda" else ("float32",):
@@ -201,21 +201,21 @@ class Bench:
                 rate = batch_size * steps_a_second(model.history_)
                 share = case.training_flops * rate / self.roof
                 name = f"batches of {batch_size}, {precision}"
-                yield Figure("training", name, rate, "examples/s", rate * plain, share)
+                yield Timed("training", name, rate, "examples/s", rate * plain, share)
 
-    def _naive_training(self, case: Case, X: np.ndarray, batch_size: int) -> float:
+    def _naive_training(self, case: SpeedCase, X: np.ndarray, batch_size: int) -> float:
         """Seconds that the naive loop takes for an example."""
         network, source = case.network(self.device), generator(0, self.device)
         asked, rows, steps = case.conditionals(network), torch.from_numpy(X).to(self.device), 2 if self.quick else 20
         timing = timed(lambda: naive.train(asked, network, rows, steps, batch_size, generator=source), self.device)
         return timing.seconds / (steps * batch_size)
 
-    def _figure(self, section: str, name: str, case: Case, timing: Timing, plain: float | None) -> Figure:
+    def _figure(self, section: str, name: str, case: SpeedCase, timing: Timing, plain: float | None) -> Timed:
         rate = case.rows / timing.seconds
         ratio = None if plain is None else plain / timing.seconds
-        return Figure(section, name, rate, "rows/s", ratio, case.flops * rate / self.roof, timing.peak_bytes)
+        return Timed(section, name, rate, "rows/s", ratio, case.flops * rate / self.roof, timing.peak_bytes)
 
-    def _time(self, case: Case, method: str | None = None, precision: str | None = None) -> Timing:
+    def _time(self, case: SpeedCase, method: str | None = None, precision: str | None = None) -> Timing:
         conditionals, source = case.answering(self.device), generator(0, self.device)
         return timed(
             lambda: sample(
@@ -224,7 +224,7 @@ class Bench:
             self.device,
         )
 
-    def _naive(self, case: Case) -> float:
+    def _naive(self, case: SpeedCase) -> float:
         """Seconds of the naive loop for all rows, all steps and all members of a case; pairwise terms are left out."""
         network, source = case.network(self.device), generator(0, self.device)
         conditionals, rows = case.conditionals(network), min(case.rows, 10_000)

@@ -10,7 +10,7 @@ import typer
 from neurise.cli._output import Device, Json, print_json, print_table
 
 if TYPE_CHECKING:
-    from neurise.bench.speed import Figure
+    from neurise.bench.speed import Timed
 
 
 def bench(
@@ -44,7 +44,7 @@ def bench(
     machine = torch.cuda.get_device_name(place) if place.type == "cuda" else f"{torch.get_num_threads()} threads"
     measured = Bench(place, quick=quick, precision=precision)
     title = f"{machine}, torch {torch.__version__}, roofline {measured.roof / 1e12:.3g} TFLOP/s"
-    found: list[Figure] = []
+    found: list[Timed] = []
     for name in wanted:
         figures = list(measured.run(name))
         found += figures
@@ -59,7 +59,7 @@ def bench(
 COLUMNS = ["", "", "", "× naive", "of roofline", "peak memory"]
 
 
-def _row(figure: Figure) -> list[str]:
+def _row(figure: Timed) -> list[str]:
     return [
         figure.name,
         f"{figure.value:,.0f}" if figure.value >= 100 else f"{figure.value:.3g}",

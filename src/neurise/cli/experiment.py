@@ -11,7 +11,7 @@ from neurise.cli._output import Device, Json, Seed, print_json, print_table, say
 from neurise.cli._verb import INTERRUPTED, verb
 
 if TYPE_CHECKING:
-    from neurise.experiments.grid import Summary
+    from neurise.experiments.grid import RunSummary
 
 experiment = typer.Typer(
     help="Run the experiments of the paper, list them, and look at results. All three take --json and --debug.",
@@ -168,7 +168,7 @@ def _counted(rows: list[dict[str, Any]]) -> str:
     return f"{len(rows) - failed} finished cells" + (f" and {failed} failed ones" if failed else "")
 
 
-def _tell(summary: Summary, results: Path) -> None:
+def _tell(summary: RunSummary, results: Path) -> None:
     _tell_damaged(summary.damaged, results)
     if summary.other_code:
         say(
@@ -185,14 +185,14 @@ def _tell_damaged(lines: list[int], results: Path) -> None:
         say(f"warning: {results}: damaged and skipped: line {named}")
 
 
-def _sentence(summary: Summary, results: Path) -> str:
+def _sentence(summary: RunSummary, results: Path) -> str:
     before = f", {summary.before} were there before" if summary.before else ""
     failed = f", {summary.failed} failed" if summary.failed else ""
     finished = summary.before + summary.done
     return f"{finished} of {summary.cells} cells finished{before}{failed}; {summary.seconds:.0f} s; {results}"
 
 
-def _facts(summary: Summary, name: str, scale: str, results: Path) -> dict[str, Any]:
+def _facts(summary: RunSummary, name: str, scale: str, results: Path) -> dict[str, Any]:
     return {
         "experiment": name,
         "scale": scale,

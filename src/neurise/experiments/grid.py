@@ -23,7 +23,7 @@ LOOK_EVERY = 1.0
 
 
 @dataclass
-class Summary:
+class RunSummary:
     """How a run went, in cells. ``rows`` are those of all cells that were asked for and have been run at some time."""
 
     cells: int
@@ -60,7 +60,7 @@ def run(
     any_code: bool = False,
     verbose: bool | None = None,
     command: str | None = None,
-) -> Summary:
+) -> RunSummary:
     """Compute the cells that a results file lacks, and add them to it as they come.
 
     ``trials`` and ``only`` (parameters and the values to keep) run a part of the grid: its cells are those of the whole.
@@ -151,7 +151,9 @@ def _kept(every: Iterable[dict[str, Scalar]], only: Mapping[str, Sequence[str]])
     return kept
 
 
-def _missing(experiment: Experiment, units: list[Unit], results: Path, *, any_code: bool) -> tuple[list[Unit], Summary]:
+def _missing(
+    experiment: Experiment, units: list[Unit], results: Path, *, any_code: bool
+) -> tuple[list[Unit], RunSummary]:
     contents = store.read(results) if results.exists() and results.stat().st_size else store.Contents([], [])
     finished = {(row["key"], row["unit"]): True for row in contents.rows if _counts(row, experiment, any_code=any_code)}
     elsewhere = {(row["key"], row["unit"]) for row in contents.rows if row["status"] == "done"} - set(finished)
@@ -159,7 +161,7 @@ def _missing(experiment: Experiment, units: list[Unit], results: Path, *, any_co
     cells = sum(len(unit.cells) for unit in units)
     before = cells - sum(len(unit.cells) for unit in missing)
     other = sum((cell.key, unit.key) in elsewhere for unit in units for cell in unit.cells)
-    return missing, Summary(cells, before, other_code=other, damaged=contents.damaged)
+    return missing, RunSummary(cells, before, other_code=other, damaged=contents.damaged)
 
 
 def _counts(row: store.Row, experiment: Experiment, *, any_code: bool) -> bool:
@@ -185,7 +187,7 @@ def _work(
     executor: str,
     workers: int | None,
     device: str | None,
-    summary: Summary,
+    summary: RunSummary,
     progress: Progress,
 ) -> None:
     """Keep an executor busy until nothing is left; where its processes die, start it anew."""

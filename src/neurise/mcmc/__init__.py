@@ -5,13 +5,13 @@ Both work on anything that gives conditionals of single sites: a pairwise model
 tokens, (chains, sites), and advance together.
 """
 
-from neurise.mcmc.glauber import Conditionals, SiteBySite, sweep
+from neurise.mcmc.glauber import FlipConditionals, SiteBySite, sweep
 from neurise.mcmc.mixing import Diagnostics, autocorrelation_time, r_hat
 from neurise.mcmc.tempering import Target, Tempered, parallel_tempering
 
 __all__ = [
-    "Conditionals",
     "Diagnostics",
+    "FlipConditionals",
     "SiteBySite",
     "Target",
     "Tempered",

@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 
-class Conditionals(Protocol):
+class FlipConditionals(Protocol):
     r"""Something that knows :math:`\mu(x_u \mid x_{-u})`."""
 
     @property
@@ -23,7 +23,7 @@ class Conditionals(Protocol):
 
 @dataclass(frozen=True)
 class SiteBySite:
-    """Conditionals of one site at a time, given as a function of site and rows: (u, x) → (chains, states)."""
+    """FlipConditionals of one site at a time, given as a function of site and rows: (u, x) → (chains, states)."""
 
     log_conditional: Callable[[int, Tensor], Tensor]
     order: Sequence[int]
@@ -38,7 +38,7 @@ class SiteBySite:
         return self.log_conditional(self.order[group], x)[:, None, :]
 
 
-def sweep(conditionals: Conditionals, x: Tensor, *, generator: Generator, beta: Tensor | None = None) -> Tensor:
+def sweep(conditionals: FlipConditionals, x: Tensor, *, generator: Generator, beta: Tensor | None = None) -> Tensor:
     r"""Redraw every site from its conditional, in place; return the change of each chain's log-weight, (chains,).
 
     With ``beta``, one number a chain, the law is :math:`\mu^\beta`, whose conditionals are

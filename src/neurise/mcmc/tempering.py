@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from neurise.mcmc.glauber import Conditionals, sweep
+from neurise.mcmc.glauber import FlipConditionals, sweep
 from neurise.mcmc.mixing import Diagnostics, autocorrelation_time, diagnose
 
 GROUPS = 16
@@ -28,7 +28,7 @@ MIN_SWEEPS = 1024
 """Sweeps that a run takes at least when its length is not given: with fewer no chain travels."""
 
 
-class Target(Conditionals, Protocol):
+class Target(FlipConditionals, Protocol):
     """A law to be tempered: its log-weight is known too."""
 
     @property

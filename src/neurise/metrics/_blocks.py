@@ -17,7 +17,7 @@ from neurise.metrics._rows import some
 from neurise.metrics._weights import Weights
 
 BLOCKS = 20
-"""Blocks of a set of rows. An error bar of so many is itself known to 1/√(2·19), about 16 %."""
+"""SampleBlocks of a set of rows. An error bar of so many is itself known to 1/√(2·19), about 16 %."""
 SPLITS = 16
 """Pairs of halves that a floor is averaged over."""
 
@@ -27,7 +27,7 @@ Statistic = Callable[[Tensor], Tensor]
 """The scores of P differences, (P,) to (scores,)."""
 
 
-class Blocks(NamedTuple):
+class SampleBlocks(NamedTuple):
     """Means over all rows, and over each block."""
 
     mean: Tensor  # (P,) float64
@@ -67,7 +67,7 @@ def compare(
     return [Estimate(v, error=e, floor=f) for v, e, f in zip(values, spread, floor, strict=True)]
 
 
-def blocks(x: Tensor, measure: Measure, quantities: int, *, seed: int, weights: Weights | None = None) -> Blocks:
+def blocks(x: Tensor, measure: Measure, quantities: int, *, seed: int, weights: Weights | None = None) -> SampleBlocks:
     """Measure rows of tokens, (n, sites), block by block, in an order that the seed shuffles.
 
     Rows with counts are repeated, so that equal observations may come to lie in different blocks.
@@ -89,10 +89,10 @@ def blocks(x: Tensor, measure: Measure, quantities: int, *, seed: int, weights: 
         mass[block] = len(chosen) if masses is None else masses[chosen].sum()
         means[block] = sums / mass[block]
         total += sums
-    return Blocks(total / mass.sum(), means, mass, float(len(rows)) if weights is None else weights.size)
+    return SampleBlocks(total / mass.sum(), means, mass, float(len(rows)) if weights is None else weights.size)
 
 
-def errors(first: Blocks, second: Blocks, statistic: Statistic) -> list[float] | None:
+def errors(first: SampleBlocks, second: SampleBlocks, statistic: Statistic) -> list[float] | None:
     r"""Standard errors of the scores of :math:`\Delta` = first − second over new draws of both, by leaving out blocks.
 
     The variances :math:`\tfrac{B-1}{B} \sum_b (T_{-b} - \bar T)^2` of the two sets add up.
@@ -105,7 +105,7 @@ def errors(first: Blocks, second: Blocks, statistic: Statistic) -> list[float] |
     return [math.sqrt(value) for value in torch.as_tensor(variance).tolist()]
 
 
-def split_floor(reference: Blocks, size: float, statistic: Statistic, *, seed: int) -> list[float] | None:
+def split_floor(reference: SampleBlocks, size: float, statistic: Statistic, *, seed: int) -> list[float] | None:
     r"""Scores of two random halves of the reference, as they would be for ``size`` rows against all N.
 
     Differences of means of n and N rows have the variance :math:`\sigma^2(1/n + 1/N)`, those of halves

@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from neurise.checks import is_number, positive_whole
 from neurise.modeling.joint import JointChain, JointModel, Noise
 from neurise.models._dfm.objective import Posterior, PosteriorObjective
-from neurise.models._dfm.path import Path, Walk
+from neurise.models._dfm.path import JumpWalk, Path
 from neurise.networks.parts.layers import one_hot
 from neurise.noise.absorbing import Absorbing
 from neurise.noise.uniform import Uniform
@@ -35,7 +35,7 @@ class JumpChain(JointChain):
     .. math:: K(a \mid x) = (1 - \lambda)\,1\{a = x_i\} + \lambda\,\hat p_i(a \mid x).
     """
 
-    walk: Walk
+    walk: JumpWalk
 
     def log_step(self, step: int, x: Tensor, y: Tensor | None) -> Tensor:
         """Return the logarithm of the law of each site after a step, (n, sites, tokens) float64."""
@@ -95,11 +95,11 @@ class DFM(JointModel):
         self._walk(path)
         return PosteriorObjective(self._denoiser(SOURCES[self.source](self.schema_.space)), path, self.loss)
 
-    def _walk(self, path: Path) -> Walk:
+    def _walk(self, path: Path) -> JumpWalk:
         """Check how to sample: before training, and again before each use, for it may be changed in between."""
         for name in ("jump", "grid"):
             self._require(name)
-        return Walk(path, positive_whole("sampling_steps", self.sampling_steps), self.jump, self.grid)
+        return JumpWalk(path, positive_whole("sampling_steps", self.sampling_steps), self.jump, self.grid)
 
     def _chain(self) -> JumpChain:
         walk = self._walk(self._learnt.path)

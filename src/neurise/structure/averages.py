@@ -8,7 +8,7 @@ import numpy as np
 
 from neurise.progress import Progress
 from neurise.structure.gauge import zero_sum
-from neurise.structure.sources import Source
+from neurise.structure.sources import LawSource
 
 
 class Averages(NamedTuple):
@@ -33,7 +33,7 @@ def information(log_table: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(told), told, 0.0)
 
 
-def average(source: Source, x: np.ndarray, masses: np.ndarray, *, verbose: bool | None) -> Averages:
+def average(source: LawSource, x: np.ndarray, masses: np.ndarray, *, verbose: bool | None) -> Averages:
     """Average the tables of all pairs over rows of tokens, (R, sites), that weigh as much as ``masses``, (R,)."""
     progress = Progress("couplings", "rows", verbose=verbose)
     step, singles = source.rows_at_once(), []

@@ -12,7 +12,7 @@ import numpy as np
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.space import Space
-from neurise.structure.sources import Likelihood, SiteConditionals, Source
+from neurise.structure.sources import LawSource, Likelihood, SiteConditionals
 
 DRAWN = 10_000
 """Rows that are drawn of a law that comes without rows."""
@@ -24,7 +24,7 @@ EVALUATIONS = 2**18
 class Question:
     """A model that can be asked, and the contexts to ask it in."""
 
-    source: Source
+    source: LawSource
     symbols: np.ndarray  # (states,)
     x: np.ndarray  # (R, sites) distinct rows of tokens
     masses: np.ndarray  # (R,) how much of the data each stands for
@@ -101,7 +101,7 @@ def _is_text(alphabet: Alphabet) -> bool:
     return np.dtype(alphabet.dtype).kind in "US"
 
 
-def _source(model: Any, alphabet: Alphabet, space: Space, probe: np.ndarray, y: Any, cycle: int | None) -> Source:
+def _source(model: Any, alphabet: Alphabet, space: Space, probe: np.ndarray, y: Any, cycle: int | None) -> LawSource:
     """Find out what the model offers: a likelihood first, else clean conditionals, else those of the cycle asked for."""
     symbols, label = alphabet.symbols, {} if y is None else {"y": y}
 
@@ -115,7 +115,7 @@ def _source(model: Any, alphabet: Alphabet, space: Space, probe: np.ndarray, y: 
         step = int(cycle or 0) * space.sites + list(model.order_).index(site)
         return _in_order(np.asarray(model.conditional(symbols[tokens], site, step=step, **label)), model, alphabet)
 
-    offers: list[tuple[str, Callable[[], Any], Callable[[], Source]]] = [
+    offers: list[tuple[str, Callable[[], Any], Callable[[], LawSource]]] = [
         ("log_prob", lambda: log_prob(probe), lambda: Likelihood(log_prob, space)),
         ("conditional", lambda: clean(probe, 0), lambda: SiteConditionals(clean, space)),
     ]
@@ -159,7 +159,7 @@ def _in_order(answer: np.ndarray, model: Any, alphabet: Alphabet) -> np.ndarray:
     return answer[:, [schema.alphabet.codes.index(code) for code in alphabet.codes]]
 
 
-def _affordable(source: Source, rows: int) -> int:
+def _affordable(source: LawSource, rows: int) -> int:
     if source.evaluations(rows) <= EVALUATIONS:
         return rows
     return max(1, EVALUATIONS // source.evaluations(1))

@@ -20,7 +20,7 @@ NUMBERS = 2**24
 """Numbers that are held at a time."""
 
 
-class Source(Protocol):
+class LawSource(Protocol):
     """Something that knows the law of one and of two sites given the others."""
 
     space: Space

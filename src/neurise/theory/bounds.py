@@ -55,7 +55,7 @@ class Terms(NamedTuple):
 
 
 @torch.no_grad()
-def step_errors(model: exact.Chain, pmf: Any, *, y: Any = None) -> StepErrors:
+def step_errors(model: exact.ReverseChain, pmf: Any, *, y: Any = None) -> StepErrors:
     r"""Compare the learnt and the true reverse kernel of every step in every state :math:`\tilde x` of the space.
 
     In a context of probability zero any kernel reverses the chain, and there is no error.
@@ -89,7 +89,9 @@ def step_errors(model: exact.Chain, pmf: Any, *, y: Any = None) -> StepErrors:
     return StepErrors(torch.stack(largest).cpu(), torch.stack(mean).cpu())
 
 
-def terms(model: exact.Chain, pmf: Any, start: Any = None, *, y: Any = None, errors: StepErrors | None = None) -> Terms:
+def terms(
+    model: exact.ReverseChain, pmf: Any, start: Any = None, *, y: Any = None, errors: StepErrors | None = None
+) -> Terms:
     """Evaluate every bound on the distance between the model's law and the pmf, from the uniform law or from ``start``.
 
     The errors of the steps do not depend on the start: they may be given, where several starts are compared.
@@ -106,7 +108,7 @@ def terms(model: exact.Chain, pmf: Any, start: Any = None, *, y: Any = None, err
     return Terms(bound, mismatch, float(errors.largest.sum()), float(errors.mean.sum()))
 
 
-def _in_order(law: Tensor, model: exact.Chain) -> Tensor:
+def _in_order(law: Tensor, model: exact.ReverseChain) -> Tensor:
     """Rearrange a law over the user's sites to one over the places of the model's order."""
     space = model.conditionals.noise.space
     return law.view([space.states] * space.sites).permute(list(model.order_)).reshape(-1)

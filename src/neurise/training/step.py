@@ -33,7 +33,7 @@ Score = Callable[[], Tensor]
 """What scores the averaged weights as they are: float64, (n,), or (n, models)."""
 
 
-class Team(Protocol):
+class Processes(Protocol):
     """Several processes that train one model."""
 
     def share(self, drawn: Any) -> Any:
@@ -62,7 +62,12 @@ class Step:
     """
 
     def __init__(
-        self, objective: Objective, rows: Source, state: TrainingState, settings: Settings, team: Team | None = None
+        self,
+        objective: Objective,
+        rows: Source,
+        state: TrainingState,
+        settings: Settings,
+        team: Processes | None = None,
     ) -> None:
         self.objective, self.rows, self.state, self.settings, self.team = objective, rows, state, settings, team
         self.predict = predictor(state)
@@ -169,7 +174,7 @@ def _factor(norm: Tensor, clip_norm: float) -> Tensor:
 
 
 def scorer(
-    objective: Objective, frozen: Any, state: TrainingState, settings: Settings, team: Team | None = None
+    objective: Objective, frozen: Any, state: TrainingState, settings: Settings, team: Processes | None = None
 ) -> Score | None:
     """Return what scores the averaged weights on the frozen examples; None where there are none.
 
@@ -183,7 +188,7 @@ def scorer(
 
 
 def scores_of(
-    objective: Objective, predict: Prediction, frozen: Any, settings: Settings, team: Team | None = None
+    objective: Objective, predict: Prediction, frozen: Any, settings: Settings, team: Processes | None = None
 ) -> Tensor:
     """Score the averaged weights on every example, in float64; of several processes each scores its share.
 

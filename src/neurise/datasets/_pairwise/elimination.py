@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise.datasets._pairwise.elimination_order import Plan
+from neurise.datasets._pairwise.elimination_order import EliminationPlan
 from neurise.interactions import Interactions
 
 DOUBLE = 2**24
@@ -33,7 +33,7 @@ Factor = tuple[tuple[int, ...], Tensor]
 class Elimination:
     """One pass over the sites of a plan: log Z, and the conditional of each site given those eliminated later."""
 
-    def __init__(self, model: Interactions, plan: Plan) -> None:
+    def __init__(self, model: Interactions, plan: EliminationPlan) -> None:
         self.space, self.plan = model.space, plan
         self.place = {site: place for place, site in enumerate(plan.order)}
         self.kept: list[np.ndarray] = []  # for each site, logits relative to state 0, (states − 1, configurations of N)

@@ -17,7 +17,7 @@ Graph = list[set[int]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class EliminationPlan:
     """An order of elimination. A scope is what a site's conditional looks at: its neighbours when its turn comes."""
 
     order: tuple[int, ...]
@@ -30,14 +30,14 @@ class Plan:
         return max(len(scope) for scope in self.scopes)
 
 
-def find_plan(model: Interactions) -> Plan | None:
+def find_plan(model: Interactions) -> EliminationPlan | None:
     """Find the cheaper of two orders, the sites' own (best for lattices) and min-fill; None where both are too wide."""
     plans = [_plan(model, choose) for choose in (_own_order, _MinFill)]
     possible = [plan for plan in plans if plan is not None and plan.entries <= MAX_ENTRIES]
     return min(possible, key=lambda plan: plan.entries, default=None)
 
 
-def _plan(model: Interactions, choose: Callable[[Graph], Callable[[], int]]) -> Plan | None:
+def _plan(model: Interactions, choose: Callable[[Graph], Callable[[], int]]) -> EliminationPlan | None:
     graph: Graph = [set(near) for near in model.neighbours]
     pick = choose(graph)
     order, scopes = [], []
@@ -54,7 +54,7 @@ def _plan(model: Interactions, choose: Callable[[Graph], Callable[[], int]]) -> 
     place = {site: number for number, site in enumerate(order)}
     sorted_scopes = tuple(tuple(sorted(scope, key=place.__getitem__)) for scope in scopes)
     entries = sum((model.states - 1) * model.states ** len(scope) for scope in scopes)
-    return Plan(tuple(order), sorted_scopes, entries)
+    return EliminationPlan(tuple(order), sorted_scopes, entries)
 
 
 def _own_order(graph: Graph) -> Callable[[], int]:

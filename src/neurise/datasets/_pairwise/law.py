@@ -12,7 +12,7 @@ import torch
 
 from neurise.dataset import Dataset
 from neurise.datasets._pairwise.elimination import Elimination
-from neurise.datasets._pairwise.elimination_order import Plan, find_plan
+from neurise.datasets._pairwise.elimination_order import EliminationPlan, find_plan
 from neurise.enumeration import LIMIT, draw_from_law, pairwise_law, tokens_at
 from neurise.interactions import Interactions
 from neurise.mcmc import parallel_tempering
@@ -69,7 +69,7 @@ class PairwiseLaw:
         return self.model.space.size <= LIMIT
 
     @cached_property
-    def plan(self) -> Plan | None:
+    def plan(self) -> EliminationPlan | None:
         """How to eliminate the sites, where that is possible."""
         return find_plan(self.model)
 

@@ -34,7 +34,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Walk:
+class JumpWalk:
     r"""Steps along a path. In each, every site draws :math:`x_1 \sim \hat p(\cdot \mid x_s)` and jumps to it with probability
 
     .. math::
