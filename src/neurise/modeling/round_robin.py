@@ -27,7 +27,7 @@ from neurise.networks.base import SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
 from neurise.noise.base import SiteNoise
-from neurise.rows import MOST_FOLDS, Rows, with_folds
+from neurise.rows import MOST_FOLDS, Rows, split, with_folds
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.step import noised, slices
@@ -189,7 +189,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
             if not own.has_all_folds(folds):  # too few rows for so many folds
                 own, aside, folds = None, None, 0
         if own is None:
-            own, aside = self.divide(rows, aside, run.seed)
+            own, aside = rows, held
+            if held is None:
+                own, aside = split(rows, fraction, generator=torch.Generator().manual_seed(run.seed))
         # A chain of few steps may touch no site that varies.
         touched = (
             self.schema_.constant

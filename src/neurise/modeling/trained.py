@@ -67,30 +67,21 @@ class Job:
         self, *, checkpoint: Path | None, resume: bool, verbose: bool | None, watchers: Sequence[Watcher] = ()
     ) -> None:
         """Train. The network ends with the best weights, whatever ends the run."""
-        threads = torch.get_num_threads()
-        if self.device.type == "cpu" and self.settings.batch_size * self.objective.bytes_per_example < SMALL:
-            torch.set_num_threads(1)
+        began, threads = time.monotonic(), torch.get_num_threads()
         try:
-            self._run(checkpoint, resume, verbose, watchers)
-        finally:
-            torch.set_num_threads(threads)
-
-    def _run(
-        self, checkpoint: Path | None, resume: bool, verbose: bool | None, watchers: Sequence[Watcher] = ()
-    ) -> None:
-        began = time.monotonic()
-        self.begin()
-        if self.prepare is not None:
-            self.prepare(self)
-        settings = self.settings
-        if settings.max_seconds is not None:  # a moment is always left, in which a step is made
-            left = settings.max_seconds - distributed.agreed(time.monotonic() - began)
-            settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
-        rows: Source = self.rows
-        held: Source | None = self.held
-        if self.device.type not in LEFT_ALONE:
-            rows, held = self._place(settings)
-        try:
+            self.begin()
+            if self.device.type == "cpu" and self.settings.batch_size * self.objective.bytes_per_example < SMALL:
+                torch.set_num_threads(1)
+            if self.prepare is not None:
+                self.prepare(self)
+            settings = self.settings
+            if settings.max_seconds is not None:  # a moment is always left, in which a step is made
+                left = settings.max_seconds - distributed.agreed(time.monotonic() - began)
+                settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
+            rows: Source = self.rows
+            held: Source | None = self.held
+            if self.device.type not in LEFT_ALONE:
+                rows, held = self._place(settings)
             self.stopped = train(
                 self.objective,
                 rows,
@@ -107,6 +98,8 @@ class Job:
         except TrainingDiverged:
             self.stopped = "diverged"
             raise
+        finally:
+            torch.set_num_threads(threads)
 
     def _fingerprint(self, rows: Source) -> dict[str, Any]:
         """Return what a checkpoint must share with this run to be gone on from."""
