@@ -74,10 +74,14 @@ class Estimator:
             if name not in known and name not in leaves:
                 raise ValueError(self.unknown(name))
         for name, value in params.items():
+            if name in known:  # whole groups first, then what is in them
+                setattr(self, name, value)
+        for name, value in params.items():
             group, _, own = name.partition("__")
-            if own:
-                value = dataclasses.replace(getattr(self, group), **{own: value})
-            setattr(self, group, value)
+            if name not in known:
+                if not _is_group(getattr(self, group)):
+                    raise ValueError(f"{name} cannot be set: {group} is {getattr(self, group)!r}, which is no group")
+                setattr(self, group, dataclasses.replace(getattr(self, group), **{own: value}))
         return self
 
     def flat_params(self) -> dict[str, Any]:

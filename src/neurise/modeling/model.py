@@ -69,6 +69,8 @@ class Model(Estimator, ABC):
     :class:`neurise.schema.Schema` translates at the door.
     """
 
+    groups: ClassVar[Mapping[str, type]] = {}
+    """Parameters that are groups of further ones, and the dataclass of each."""
     changeable: ClassVar[tuple[str, ...]] = ()
     """Parameters that say how to sample, and so may be changed after ``fit``. All others are saved as they were fitted."""
 
@@ -146,10 +148,14 @@ class Model(Estimator, ABC):
         run. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C or SIGTERM,
         which leave a usable model.
         """
+        if device is not None and not isinstance(device, str | torch.device):
+            raise ValueError(f"device must be a name like 'cpu' or 'cuda', or a torch.device, got {device!r}")
+        if callback is not None and not callable(callback):
+            raise ValueError(f"callback must be a function of (step, seconds, losses, model), got {callback!r}")
         place, before = devices.resolve(device), dict(vars(self))
         schema, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
-        self.begin_fit(schema, place)
         try:
+            self.begin_fit(schema, place)
             self.check()
             steps, seconds = checks.limits(max_steps, max_seconds)
             start, again = checks.seed(seed), checks.flag("resume", resume)
@@ -168,7 +174,16 @@ class Model(Estimator, ABC):
 
     def begin_fit(self, schema: Schema, device: torch.device) -> None:
         """Take over what is known of the data; nothing is learnt yet."""
-        self.fitted_params_ = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        known = getattr(type(self), "__dataclass_fields__", vars(self))
+        self.fitted_params_ = {
+            name: vars(self)[name] for name in known if name in vars(self) and not name.endswith("_")
+        }
+        for name, kind in self.groups.items():
+            if type(self.fitted_params_[name]) is not kind:
+                raise ValueError(
+                    f"{name} must be a {kind.__name__}(…), got {self.fitted_params_[name]!r}; write "
+                    f"{type(self).__name__}({name}={kind.__name__}(…)) or set_params({name}__…=…)"
+                )
         self.schema_, self.device_, self.history_, self.stopped_ = schema, device, [], "constant"
 
     # --- using -----------------------------------------------------------------------------------------------------

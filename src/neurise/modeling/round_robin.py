@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,7 +18,7 @@ from neurise.conditionals.known_sites import KnownSites
 from neurise.energies.pairwise_regression import fit_terms
 from neurise.losses import Loss
 from neurise.modeling.chain_model import ChainModel
-from neurise.modeling.groups import Architecture
+from neurise.modeling.groups import Architecture, Chain, Corrector
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
@@ -39,6 +40,12 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     search_space: ClassVar[SearchSpace] = SHARED
     renamed: ClassVar[Mapping[str, str]] = {"skip": "architecture__pairwise"}
+    groups: ClassVar[Mapping[str, type]] = {
+        "training": Training,
+        "architecture": Architecture,
+        "chain": Chain,
+        "corrector": Corrector,
+    }
 
     network: str = "site_mlp"
     width: int | None = None
@@ -63,6 +70,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
+        for name, value in (("network", self.network), ("chain__kind", self.chain.kind)):
+            if not isinstance(value, str):
+                raise ValueError(f"{name} must be a name, got {value!r}")
+        if self.members is not None and not isinstance(self.members, int | float | np.number):
+            raise ValueError(f"members must be a positive whole number, got {self.members!r}")
         best, make = self.chosen(), discovery.find("neurise.networks", self.network)
         self.chosen_, self.noise_options_ = best, {}
         super().check()
@@ -75,6 +87,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         checks.flag("anytime", self.corrector.anytime)
         checks.unseen(self.chain.unseen, self.schema_.space.states)
         clean = checks.share("clean", self.corrector.clean)
+        if (checks.whole("sweeps", self.corrector.sweeps) or self.corrector.anytime) and not clean:
+            raise ValueError(
+                f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
+                "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say"
+            )
         if not issubclass(make, SiteNetwork):
             raise ValueError(
                 f"network {self.network!r} predicts all sites at once; {type(self).__name__} asks for one site at a time, "
@@ -248,6 +265,14 @@ class RoundRobinModel(ChainModel, TrainedModel):
         before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
         self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None))
         self.stopped_ = before
+
+    def _described(self) -> Any:
+        return {**super()._described(), "chosen": dict(self.chosen_._asdict())}
+
+    def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
+        super()._restore(tensors, learnt)
+        if "chosen" in learnt:  # for another device other sizes might suit
+            self.chosen_ = Sizes(**learnt["chosen"])
 
 
 def _members(described: Mapping[str, Any], weight: float = 1.0) -> Iterator[tuple[float, Mapping[str, Any]]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -151,6 +152,7 @@ class TrainedModel(Model):
     """
 
     search_space: ClassVar[SearchSpace] = TRAINING
+    groups: ClassVar[Mapping[str, type]] = {"training": Training}
 
     order: Sequence[int] | None = None
     alphabet: Sequence[Any] | None = None
@@ -279,7 +281,9 @@ class TrainedModel(Model):
             self.history_[:] = job.history
             self.show(job, state)
             losses = {name: record[name] for name in ("loss", "validation") if name in record}
-            return callback(state.step, state.seconds, losses, self)
+            self.stopped_ = "interrupted"  # what a model is that was saved on the way
+            told = callback(state.step, state.seconds, losses, self)
+            return isinstance(told, bool | np.bool_) and bool(told)  # a logger may return anything else
 
         return [watch]
 

@@ -67,10 +67,14 @@ class NeurISE(RoundRobinModel):
             "architecture__pairwise": False,
             "chain__hide_noised": False,
         }
-        return cls().set_params(**{**form, **changes})
+        groups = {name: value for name, value in changes.items() if name in cls.groups}
+        leaves = {name: value for name, value in changes.items() if name not in cls.groups}
+        return cls().set_params(**groups).set_params(**{**form, **leaves})
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used, or that needs pairwise terms where there are none."""
+        if not isinstance(self.loss, str):
+            raise ValueError(f"loss must be a name, got {self.loss!r}")
         self.loss_, self.neighbours_ = losses.resolve(self.loss), None
         super().check()
         asked = ["calibrate"] * checks.flag("calibrate", self.calibrate) + ["graph"] * (self.graph is not None)
