@@ -34,12 +34,6 @@ def folder(fitted: Model, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-WIDER = {
-    "answers": "network_conditionals",
-    "hide_noised": True,
-    "network": {"network": "site_mlp", "width": 9, "depth": 1},
-}
-WIDER = {"conditionals": WIDER}
 """A network that the weights do not fit."""
 
 

@@ -101,8 +101,10 @@ def test_clean_examples_are_rows_as_they_are_at_any_site() -> None:
 
 def test_what_sweeps_cannot_do_is_said() -> None:
     X = tiny.spins()
+    with pytest.raises(ValueError, match="set corrector__clean above 0"):
+        tiny.model(corrector__sweeps=2).fit(X, max_steps=10)
     with pytest.raises(ValueError, match="fit with corrector__clean above 0"):
-        tiny.model(corrector__sweeps=2).fit(X, max_steps=10).sample(5)
+        tiny.model().fit(X, max_steps=10).sample(5, sweeps=2)
     with pytest.raises(ValueError, match=r"clean must be in \[0, 1\), got 1.5"):
         tiny.model(corrector__clean=1.5).fit(X, max_steps=10)
     with pytest.raises(ValueError, match="needs site_mlp"):

@@ -167,10 +167,15 @@ def _train_as_one(jobs: list[Job], *, verbose: bool | None) -> None:
     """Train one batched network, and hand its parts back."""
     settings, device, states = jobs[0].settings, jobs[0].device, jobs[0].states
     began = time.monotonic()
-    for job in jobs:
-        job.begin(len(jobs))
-        if job.prepare is not None:
-            job.prepare(job)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if device.type == "cpu" else threads)  # pairwise fits are made of small products
+    try:
+        for job in jobs:
+            job.begin(len(jobs))
+            if job.prepare is not None:
+                job.prepare(job)
+    finally:
+        torch.set_num_threads(threads)
     if settings.max_seconds is not None:
         left = settings.max_seconds - (time.monotonic() - began)
         settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
