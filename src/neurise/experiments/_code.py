@@ -14,7 +14,7 @@ from neurise._version import __version__
 
 WITHOUT_INFLUENCE = ("bench", "cli", "executors", "progress", "report", "tune", "tuning")
 """Parts of the package that show results or spread work, and change no metric."""
-SHOWING = ("__init__", "_published", "_code", "figures", "command", "summary", "unit", "grid", "store")
+SHOWING = ("__init__", "_published", "_code", "figures", "command", "summary", "unit", "grid", "store", "_row_form")
 """Those of the experiments themselves."""
 
 

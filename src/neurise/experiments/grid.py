@@ -34,7 +34,7 @@ class RunSummary:
     interrupted: bool = False
     other_code: int = 0  # finished by other code before, and not counted
     codes: set[str] = field(default_factory=set)  # digests of the code that the workers of this run had
-    damaged: list[int] = field(default_factory=list)  # lines of the results file that cannot be read
+    left_out: dict[int, str] = field(default_factory=dict)  # lines of the results file that are no rows, and why
     rows: list[store.Row] = field(default_factory=list)
     command: str | None = None  # what new rows say they were made by
 
@@ -154,14 +154,14 @@ def _kept(every: Iterable[dict[str, Scalar]], only: Mapping[str, Sequence[str]])
 def _missing(
     experiment: Experiment, units: list[Unit], results: Path, *, any_code: bool
 ) -> tuple[list[Unit], RunSummary]:
-    contents = store.read(results) if results.exists() and results.stat().st_size else store.Contents([], [])
+    contents = store.read(results) if results.exists() and results.stat().st_size else store.Contents([], {})
     finished = {(row["key"], row["unit"]): True for row in contents.rows if _counts(row, experiment, any_code=any_code)}
     elsewhere = {(row["key"], row["unit"]) for row in contents.rows if row["status"] == "done"} - set(finished)
     missing = [unit for unit in units if not all((cell.key, unit.key) in finished for cell in unit.cells)]
     cells = sum(len(unit.cells) for unit in units)
     before = cells - sum(len(unit.cells) for unit in missing)
     other = sum((cell.key, unit.key) in elsewhere for unit in units for cell in unit.cells)
-    return missing, RunSummary(cells, before, other_code=other, damaged=contents.damaged)
+    return missing, RunSummary(cells, before, other_code=other, left_out=contents.left_out)
 
 
 def _counts(row: store.Row, experiment: Experiment, *, any_code: bool) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from neurise.experiments import Figure
 from neurise.report._axis import Axis, axis
-from neurise.report._numbers import readable, with_spread
+from neurise.report._numbers import counted, readable, with_spread
 from neurise.report._palette import Look, look, marker
 from neurise.report._points import Panel, Point, Series
 
@@ -105,7 +105,7 @@ def _series(line: Series, drawn: Look, across: Axis, up: Axis, figure: Figure) -
         places.append(_at(x, y))
         told = escape(f"{line.label}, {figure.x.label} {point.x}: {with_spread(point.mean, point.spread)}")
         shown = "" if line.floor else _bar(point, x, drawn.colour, up) + marker(drawn.marker, *places[-1], drawn.colour)
-        parts.append(f"<g>{shown}<title>{told} ({point.cells} cells)</title></g>")
+        parts.append(f"<g>{shown}<title>{told} ({counted(point.cells, 'cell')})</title></g>")
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     if line.floor and len(places) == 1:  # a floor at a single place is a level
         path = f"M{LEFT} {places[0][1]:.1f}H{WIDTH - RIGHT}"

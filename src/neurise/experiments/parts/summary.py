@@ -10,6 +10,9 @@ from neurise.experiments.base import Experiment
 from neurise.experiments.parts.figures import Table
 from neurise.experiments.store import Row, value
 
+LARGEST, SMALLEST = 1e100, 1e-300
+"""Sizes between which numbers can be averaged and squared: above, a number is as good as none, and below as zero."""
+
 
 class Entry(NamedTuple):
     """The mean over rows, their standard deviation (None of one row), and the mean of their floors."""
@@ -58,9 +61,16 @@ def entry(rows: Sequence[Row], name: str, floor: str | None = None) -> Entry:
     )
 
 
+def number(value: Any) -> float | None:
+    """Return a value as a number to compute with; None where it is none."""
+    if not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        return None
+    return float(value) if abs(value) >= SMALLEST else 0.0
+
+
 def _numbers(rows: Sequence[Row], name: str) -> list[float]:
-    found = (value(row, name) for row in rows)
-    return [float(number) for number in found if number is not None]
+    found = (number(value(row, name)) for row in rows)
+    return [known for known in found if known is not None]
 
 
 def _values(rows: Sequence[Row], name: str) -> list[Any]:
