@@ -118,7 +118,7 @@ def test_columns_that_nobody_measured_are_not_shown(results: Path) -> None:
     ("words", "message"),
     [
         (["run", "ising_curve"], "unknown experiment 'ising_curve'; did you mean ising_curves?"),
-        (["run", "potts", "--methods", "neurize"], "unknown method of potts 'neurize'; did you mean neurise"),
+        (["run", "potts", "--methods", "neurize"], "unknown method 'neurize'; did you mean neurise"),
         (["run", "potts", "--only", "rows"], "--only rows: write NAME=VALUE"),
         (["run", "potts", "--only", "row=100"], "unknown parameter 'row'; did you mean rows"),
         (["run", "potts", "--scale", "labtop"], "unknown scale 'labtop'; did you mean laptop?"),

@@ -61,7 +61,12 @@ def run(
     device: Device = None,
     methods: Annotated[
         list[str] | None,
-        typer.Option("--methods", help="Only these, separated by commas. May be repeated.", show_default="the paper's"),
+        typer.Option(
+            "--methods",
+            help="Only these, separated by commas: names of the list, any model, or mine.py:Model for a class in a file, "
+            "also with settings, as neurise(width=64). May be repeated.",
+            show_default="the paper's",
+        ),
     ] = None,
     seed: Seed = 0,
     trials: Annotated[
@@ -91,8 +96,9 @@ def run(
     from neurise import experiments
     from neurise.experiments import grid
     from neurise.experiments.parts.command import command_line
+    from neurise.experiments.parts.method_names import split
 
-    chosen = [part.strip() for text in methods or [] for part in text.split(",") if part.strip()]
+    chosen = [part for text in methods or [] for part in split(text)]
     one = experiments.find(name)
     summary = grid.run(
         one,

@@ -12,7 +12,6 @@ from typing import Any
 from neurise import experiments
 from neurise.experiments import Cell, Experiment, grid, store
 from neurise.experiments.parts.command import command_line
-from neurise.experiments.parts.unit import Unit
 from neurise.report._numbers import counted
 
 READING_ORDER = ("ising_curves", "mnist", "dwave", "potts", "ghz", "noise_levels", "local_global", "theory")
@@ -43,12 +42,13 @@ class Section:
     @cached_property
     def planned(self) -> list[Cell]:
         """The cells of the scale, with the methods and from the seed on that were asked for."""
-        return [cell for unit in self._units for cell in unit.cells]
+        own: grid.Methods = {name: [{}] for name in self.experiment.methods}
+        methods = own if self.methods is None else grid.methods_of(self.rows)
+        return grid.cells_of(self.experiment, self.scale, methods, self._first)
 
-    @cached_property
-    def _units(self) -> list[Unit]:
-        first = min(row["seed"] for row in self.rows)
-        return grid.plan(self.experiment, self.scale, methods=self.methods or (), seed=first)
+    @property
+    def _first(self) -> int:
+        return min(int(row["seed"]) for row in self.rows)
 
     @property
     def rows(self) -> list[store.Row]:
@@ -58,9 +58,8 @@ class Section:
     @property
     def methods(self) -> list[str] | None:
         """The methods of the rows; None where the experiment has no choice of them, or all of its own were run."""
-        present = dict.fromkeys(row["parameters"].get("method") for row in self.rows)
-        named = [name for name in present if name in self.experiment.methods or name in self.experiment.more_methods]
-        return None if not self.experiment.methods or set(named) == set(self.experiment.methods) else named
+        found = list(grid.methods_of(self.rows))
+        return None if not self.experiment.methods or not found or set(found) == set(self.experiment.methods) else found
 
     @property
     def commands(self) -> dict[str | None, int]:
@@ -71,12 +70,15 @@ class Section:
     def command(self) -> str:
         """A command that makes such rows, put together from what they hold."""
         together = any(row.get("cells", 1) > 1 for row in self.rows)
+        offered = {**self.experiment.methods, **self.experiment.more_methods}
+        known = [name for name in self.methods or () if name in offered]  # of others the code need not be here
+        usual = any(len(unit.cells) > 1 for unit in grid.plan(self.experiment, self.scale, methods=known))
         return command_line(
             self.experiment.name,
             self.scale,
             methods=self.methods or (),
-            seed=min(row["seed"] for row in self.rows),
-            grouped=None if together == any(len(unit.cells) > 1 for unit in self._units) else together,
+            seed=self._first,
+            grouped=None if together == usual else together,
             device="cuda" if self._devices() == {"cuda"} else None,
         )
 
