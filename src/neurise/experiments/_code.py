@@ -12,7 +12,7 @@ from typing import Any
 from neurise import discovery
 from neurise._version import __version__
 
-WITHOUT_INFLUENCE = ("bench", "cli", "executors", "progress", "report", "tune", "tuning")
+WITHOUT_INFLUENCE = ("bench", "cli", "drawing", "executors", "progress", "report", "tune", "tuning")
 """Parts of the package that show results or spread work, and change no metric."""
 SHOWING = (
     "__init__",
