@@ -48,4 +48,5 @@ def title(panel: Any, text: str) -> None:
 def save(figure: Any, path: Path) -> None:
     """Write a figure, as PNG, SVG or PDF by the ending of the path; one that is there is whole until the new one is."""
     ending = path.suffix.lstrip(".").lower()
-    write_atomically(path, lambda place: figure.savefig(place, format=ending or "png"))
+    small = {"pil_kwargs": {"optimize": True}} if ending == "png" else {}
+    write_atomically(path, lambda place: figure.savefig(place, format=ending or "png", **small))

@@ -25,7 +25,7 @@ SMALLEST, ZERO = 1e-4, 1e-12
 def draw(path: Path, study: Study) -> None:
     """Draw the four panels."""
     noise = study.noise
-    figure = drawing.new_figure(11, 8)
+    figure = drawing.new_figure(11, 9)
     figure.suptitle(f"{study.data}, learnt with ε = {noise.keep_prob:g} and T = {noise.num_steps} steps", fontsize=12)
     panels = figure.subplots(2, 2)
     _mixing(panels[0, 0], noise, study.deltas)
@@ -52,7 +52,7 @@ def _mixing(panel: Any, noise: RoundRobin, deltas: Mapping[float, Sequence[float
     panel.set_xlabel("steps of noise $t$")
     panel.set_ylabel(r"$\delta_t$ = TV($\mu_t$, uniform)")
     drawing.title(panel, "How fast the noise forgets the data")
-    panel.legend(**drawing.LEGEND)
+    _legend_below(panel)
 
 
 def _bounds(panel: Any, study: Study) -> None:
@@ -68,9 +68,8 @@ def _bounds(panel: Any, study: Study) -> None:
         _with_range(panel, study, value, look, label=label)
     panel.axhline(1, color="#cccccc", linewidth=0.8, zorder=0)
     panel.set_yscale("log")
-    panel.set_ylim(bottom=panel.get_ylim()[0] / 30)  # room for the legend
     drawing.title(panel, "Bounds and truth: a bound above 1 says nothing")
-    panel.legend(**drawing.LEGEND, ncols=2, loc="lower left")
+    _legend_below(panel)
 
 
 def _loose(terms: Terms) -> float:
@@ -90,10 +89,9 @@ def _starts(panel: Any, study: Study) -> None:
         _with_range(panel, study, mismatch, (colour, ":", marker))
     panel.plot([], [], ":", color="black", label=r"dotted: TV(start, $\mu_T$)")
     panel.set_yscale("log")
-    panel.set_ylim(bottom=panel.get_ylim()[0] / 10)
     panel.set_ylabel("total variation")
     drawing.title(panel, "Where the reverse chain starts")
-    panel.legend(**drawing.LEGEND, loc="lower left")
+    _legend_below(panel)
 
 
 def _kernels(panel: Any, kernels: Sequence[Comparison]) -> None:
@@ -119,7 +117,7 @@ def _kernels(panel: Any, kernels: Sequence[Comparison]) -> None:
     panel.set_ylim(-0.6, len(kernels) - 0.2)
     panel.set_xlabel("sites that a step changes, expected")
     drawing.title(panel, "Kernels with the same marginals")
-    panel.legend(**drawing.LEGEND, loc="center right")
+    _legend_below(panel)
 
 
 def _with_range(
@@ -135,6 +133,15 @@ def _with_range(
     panel.errorbar(list(study.by_size), means, yerr=[below, above], **style)
     panel.set_xscale("log")
     panel.set_xlabel("rows learnt from")
+    sizes = list(study.by_size)
+    shown = sizes[:: max(1, -(-len(sizes) // drawing.MOST_TICKS))]
+    panel.set_xticks(shown, [f"{size:,}" for size in shown])
+    panel.set_xticks([], minor=True)
+
+
+def _legend_below(panel: Any) -> None:
+    """Put the legend where no line is."""
+    panel.legend(**drawing.LEGEND, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
 def _visible(curve: Sequence[float]) -> list[float]:

@@ -71,10 +71,9 @@ def _points(figure: Figure, field: Field, rows: Sequence[store.Row]) -> list[Poi
     points = []
     for x in _values(rows, figure.x.name):
         here = [row for row in rows if store.value(row, figure.x.name) == x]
-        mean, spread, _ = entry(here, field.name)
+        mean, spread, _, cells = entry(here, field.name)
         has_place = isinstance(x, str) or (x is not None and number(x) == x)
         if has_place and mean is not None:
-            cells = sum(number(store.value(row, field.name)) is not None for row in here)
             points.append(Point(x, mean, spread, cells))
     numbers = all(isinstance(point.x, int | float) for point in points)
     return sorted(points, key=lambda point: point.x) if numbers else points

@@ -15,11 +15,17 @@ LARGEST, SMALLEST = 1e100, 1e-300
 
 
 class Entry(NamedTuple):
-    """The mean over rows, their standard deviation (None of one row), and the mean of their floors."""
+    """The mean over rows, their standard deviation (None of one row), the mean of their floors, and how many rows it is."""
 
     mean: float | None
     spread: float | None
     floor: float | None
+    cells: int = 0
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean, s/√n; None of one row."""
+        return None if self.spread is None else self.spread / self.cells**0.5
 
 
 class Block(NamedTuple):
@@ -58,6 +64,7 @@ def entry(rows: Sequence[Row], name: str, floor: str | None = None) -> Entry:
         statistics.fmean(numbers) if numbers else None,
         statistics.stdev(numbers) if len(numbers) > 1 else None,
         statistics.fmean(floors) if floors else None,
+        len(numbers),
     )
 
 
