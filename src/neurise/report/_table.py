@@ -15,7 +15,7 @@ from neurise.report._numbers import as_printed, readable, with_spread
 
 TIE = 2.0
 """Standard errors of a difference within which two means are not told apart."""
-BOLD = "Bold: the best mean, and those within two standard errors of it; nothing where all are, or where each is of one cell."
+BOLD = "Bold: the best mean, and all within two standard errors of it. Where all tie, or each is one cell, nothing is bold."
 
 
 def tables(experiment: Experiment, table: Table, rows: Sequence[store.Row], anchor: str) -> str:
@@ -111,7 +111,7 @@ def _best(block: Block, column: int, lower: bool | None, real: str) -> set[int]:
     """
     entries = {place: line[column] for place, line in enumerate(block.entries) if block.labels[place] != real}
     means = {place: entry.mean for place, entry in entries.items() if entry.mean is not None}
-    known = [entry.error for entry in entries.values() if entry.error is not None]
+    known = [entry.spread for entry in entries.values() if entry.spread is not None]
     if lower is None or len(means) < 2 or not known or all(label.isdecimal() for label in block.labels):
         return set()
     errors = {place: max(known) if (error := entries[place].error) is None else error for place in means}
