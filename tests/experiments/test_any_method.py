@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import report_rows
 from typer.testing import CliRunner, Result
 
 from neurise import experiments
@@ -12,6 +13,7 @@ from neurise.cli import app
 from neurise.experiments import grid, store
 from neurise.experiments._methods import build, named, trainable
 from neurise.experiments.parts.method_names import read, split
+from neurise.experiments.parts.summary import blocks
 from neurise.report import build as page
 
 MINE = """
@@ -154,6 +156,20 @@ def test_what_is_no_method_is_refused_before_anything_runs(mine: Path, method: s
     assert not Path("results.jsonl").exists()
 
 
-def test_an_experiment_without_models_takes_its_own_methods_alone() -> None:
-    with pytest.raises(ValueError, match="unknown method of theory 'ggm'; there are: none"):
-        grid.plan(experiments.find("theory"), "smoke", methods=["ggm"])
+@pytest.mark.parametrize("name", ["theory", "noise_levels", "local_global"])
+def test_an_experiment_without_a_choice_of_methods_takes_none(name: str) -> None:
+    with pytest.raises(ValueError, match=f"unknown method of {name} 'ggm'; there are: none"):
+        grid.plan(experiments.find(name), "smoke", methods=["ggm"])
+
+
+def test_methods_are_never_averaged_where_a_table_goes_by_something_else(tmp_path: Path) -> None:
+    rows = report_rows.rows("potts", trials=2, methods=["neurise", "ggm"])
+    for row in rows:
+        row["metrics"]["tv"] = 0.1 if row["parameters"]["method"] == "neurise" else 0.9
+    potts = experiments.find("potts")
+    (table,) = potts.tables
+    for block in blocks(potts, table, rows):
+        assert block.labels == ["2, NeurISE", "2, GGM", "3, NeurISE", "3, GGM"]
+        assert [line[0].mean for line in block.entries] == pytest.approx([0.1, 0.9, 0.1, 0.9])
+    html = page([report_rows.write(tmp_path / "r.jsonl", rows)]).html
+    assert "GGM" in html[html.index('id="potts-smoke-tv"') : html.index('id="potts-smoke-summary"')]

@@ -172,7 +172,7 @@ def _identity(experiment: Experiment, method: str) -> Mapping[str, Scalar]:
     offered = {**experiment.methods, **experiment.more_methods}
     if method in offered:
         return {}
-    if not experiment.any_model:
+    if not (experiment.any_model and experiment.methods):
         raise unknown(f"method of {experiment.name}", method, offered)
     return identity(method)
 

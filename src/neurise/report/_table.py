@@ -112,7 +112,12 @@ def _best(block: Block, column: int, lower: bool | None, real: str) -> set[int]:
     entries = {place: line[column] for place, line in enumerate(block.entries) if block.labels[place] != real}
     means = {place: entry.mean for place, entry in entries.items() if entry.mean is not None}
     known = [entry.spread for entry in entries.values() if entry.spread is not None]
-    if lower is None or len(means) < 2 or not known or all(label.isdecimal() for label in block.labels):
+    if (
+        lower is None
+        or len(means) < 2
+        or not known
+        or all(label.partition(",")[0].isdecimal() for label in block.labels)
+    ):
         return set()
     errors = {place: max(known) if (error := entries[place].error) is None else error for place in means}
     best = (min if lower else max)(means, key=means.__getitem__)
