@@ -27,9 +27,14 @@ def print_rows(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> None:
             _print_block(block, table)
     failed = [row for row in rows if row["status"] != "done"]
     for row in failed[:SHOWN]:
-        say(f"failed: {_called(row)}: {row['error']}")
+        say(visible(f"failed: {_called(row)}: {row.get('error')}"))
     if len(failed) > SHOWN:
         say(f"… and {len(failed) - SHOWN} more failed; the results file has every error")
+
+
+def visible(text: str) -> str:
+    """Replace what a terminal would obey instead of showing it: rows may come from anywhere."""
+    return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
 def _print_block(block: Block, table: Table) -> None:
@@ -43,7 +48,7 @@ def _print_block(block: Block, table: Table) -> None:
     for detail in (2, 1, 0):
         cells = [[_text(line[k], detail) for k in shown] for line in block.entries]
         widths = [max(len(head), *(len(line[k]) for line in cells)) for k, head in enumerate(heads)]
-        labels = [label if len(label) <= ROOM else label[: ROOM - 1] + "…" for label in block.labels]
+        labels = [label if len(label) <= ROOM else label[: ROOM - 1] + "…" for label in map(visible, block.labels)]
         if max(map(len, labels)) + sum(widths) + 3 * (len(widths) + 1) <= width:
             break
     counts = sorted(set(block.counts))
@@ -52,7 +57,7 @@ def _print_block(block: Block, table: Table) -> None:
     )
     legend = ["", ", ± standard deviation", ", ± standard deviation (floor)"][detail]
     lines = [[label, *line] for label, line in zip(labels, cells, strict=True)]
-    title = f"{block.title} ({mean}{legend if counts[-1] > 1 else ''})"
+    title = f"{visible(block.title)} ({mean}{legend if counts[-1] > 1 else ''})"
     print_table(title, ["", *heads], lines, numbers=tuple(range(1, len(heads) + 1)))
 
 

@@ -44,13 +44,16 @@ def print_table(
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=any(columns), pad_edge=False)
+    table = Table(
+        title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, show_header=any(columns), pad_edge=False
+    )
     for place, name in enumerate(columns):
         number, last = place in numbers, place == len(columns) - 1  # what is long stands last, and is folded
         table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=number or not last)
     for row in rows:
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+        table.add_row(*(Text(cell) for cell in row))  # square brackets of a value are no markup
     Console().print(table)
 
 
