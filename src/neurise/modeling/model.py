@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 from neurise import checks, devices
 from neurise._version import __version__
 from neurise.alphabet import Symbols
+from neurise.holdout import Split
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
 from neurise.modeling.summary import Summary
@@ -83,6 +84,7 @@ class Model(Estimator, ABC):
     # learn; or "solved": the answer has a closed form
     device_: torch.device
     fitted_params_: dict[str, Any]  # the parameters as they were when fit was called
+    split_: Split | None  # how test rows were held back from the data before fit, where that is known
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used; the schema is known. ``fit`` calls it first."""
@@ -185,6 +187,7 @@ class Model(Estimator, ABC):
                     f"{type(self).__name__}({name}={kind.__name__}(…)) or set_params({name}__…=…)"
                 )
         self.schema_, self.device_, self.history_, self.stopped_ = schema, device, [], "constant"
+        self.split_ = None
 
     # --- using -----------------------------------------------------------------------------------------------------
 
@@ -306,6 +309,7 @@ class Model(Estimator, ABC):
             "model": type(self).__module__.rpartition(".")[2],
             "params": plain(self._saved_params()),
             "schema": schema.to_dict(),
+            "split": None if self.split_ is None else self.split_._asdict(),
             "learnt": plain(self._described()),
             "history": self.history_,
             "stopped": self.stopped_,
@@ -324,6 +328,7 @@ class Model(Estimator, ABC):
         model.begin_fit(Schema.from_dict(config["schema"]), device)
         model.check()
         model.history_, model.stopped_ = config["history"], config["stopped"]
+        model.split_ = None if config.get("split") is None else Split(**config["split"])
         model._restore(tensors, config["learnt"])
         return model
 
