@@ -17,13 +17,13 @@ from neurise.cli._output import (
     Json,
     Seed,
     ask_before_replacing,
-    print_facts,
     print_json,
     say,
 )
 from neurise.cli._parameters import collect
 from neurise.cli._set_apart import TestFraction, Validation, hold_back_tests, with_validation
 from neurise.cli._team import by_a_team
+from neurise.cli._train_report import report
 from neurise.cli._verb import INTERRUPTED, complain, describe
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def train(
     fitted: Model = kind().set_params(**params)
     fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
     _fit(fitted, rows, split, output, state, resume=resume, **fit)
-    _report(fitted, rows, output, config, as_json=as_json)
+    report(fitted, rows, output, config, as_json=as_json)
     if fitted.stopped_ == "interrupted":
         where = f"{state} holds the state of the run: the same command with --resume goes on"
         early = "the run was stopped before its first checkpoint: --resume will start it again"
@@ -241,52 +241,3 @@ def _make_room(output: Path, state: Path, *, resume: bool, force: bool) -> None:
         remove_checkpoints(state.parent)
     elif _holds_model(output):
         ask_before_replacing(f"{output} holds a model already", force=force)
-
-
-def _report(model: Model, data: Dataset, output: Path, config: str | None, *, as_json: bool) -> None:
-    from neurise.modeling.summary import readable
-
-    last = model.history_[-1] if model.history_ else {}
-    summary = model.summary()
-    facts: dict[str, Any] = {
-        "model": str(output),
-        "kind": repr(model),
-        "config": config,
-        "rows": 0 if data.train is None else len(data.train),
-        "sites": data.space.sites,
-        "states": data.space.states,
-        "test_rows": 0 if model.split_ is None or data.test is None else len(data.test),
-        "parameters": model.num_parameters_,
-        "steps": int(last.get("step", 0)),
-        "seconds": round(last.get("seconds", 0.0), 3),
-        "loss": last.get("loss"),
-        "validation": summary.get("validation"),
-        "stopped": model.stopped_,
-    }
-    chosen = {name: fact for name, fact in summary.items() if name not in (*facts, "data")}
-    if as_json:
-        facts |= {name.replace(" ", "_"): fact for name, fact in chosen.items()}
-        print_json({**facts, "finished": model.stopped_ != "interrupted"})
-        return
-    reasons = {
-        "steps": "all steps are done",
-        "time": "the time is over",
-        "patience": "the validation score no longer falls",
-        "interrupted": "Ctrl-C",
-        "constant": "all rows are equal: there is nothing to learn",
-        "solved": "it is counted, not trained",
-    }
-    shown = {
-        "saved in": facts["model"],
-        "model": facts["kind"],
-        **({"configuration": config} if config else {}),
-        "data": f"{facts['rows']:,} rows of {facts['sites']:,} sites, {facts['states']} states",
-        **({"held back": f"{facts['test_rows']:,} rows to evaluate with"} if model.split_ is not None else {}),
-        **{name: readable(fact) for name, fact in chosen.items()},
-        "parameters": f"{facts['parameters']:,}",
-        "trained": f"{facts['steps']:,} steps in {facts['seconds']:.1f} s",
-        "loss": "–" if facts["loss"] is None else f"{facts['loss']:.4f}",
-        "validation": "–" if facts["validation"] is None else f"{facts['validation']:.4f} nats a site",
-        "ended because": reasons.get(model.stopped_, model.stopped_),
-    }
-    print_facts("", shown)

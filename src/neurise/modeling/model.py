@@ -17,7 +17,7 @@ from neurise.alphabet import Symbols
 from neurise.holdout import Split
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
-from neurise.modeling.summary import Summary
+from neurise.modeling.summary import Summary, best_scores
 from neurise.persistence import save_folder
 from neurise.rows import Rows
 from neurise.schema import Schema, learn_schema
@@ -279,7 +279,7 @@ class Model(Estimator, ABC):
         schema, last = self._fitted(), self.history_[-1] if self.history_ else {}
         fitted = type(self)().set_params(**self._saved_params())  # parameters may have been changed since
         vars(fitted).update({name: value for name, value in vars(self).items() if name.endswith("_")})
-        scores = [record["validation"] for record in self.history_ if "validation" in record]
+        scores = best_scores(self.history_)
         facts = {
             "model": repr(fitted),
             "data": f"{schema.count:,} rows of {schema.space.sites:,} sites, {schema.space.states} states",
@@ -287,10 +287,10 @@ class Model(Estimator, ABC):
             "constant sites": int((schema.constant >= 0).sum()) or None,
             **fitted._facts(),
             "parameters": self.num_parameters_,
-            "steps": int(last.get("step", 0)) or None,
+            "steps": int(last.get("steps", last.get("step", 0))) or None,
             "seconds": round(last["seconds"], 2) if last else None,
             "loss": last.get("loss"),
-            "validation": min(scores, default=None),
+            "validation": sum(scores) / len(scores) if scores else None,
             "stopped": self.stopped_,
         }
         return Summary({name: fact for name, fact in facts.items() if fact is not None})
