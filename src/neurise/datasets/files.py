@@ -22,12 +22,12 @@ from neurise.datasets.formats.open import begins_like_fasta
 from neurise.datasets.formats.table import read_table
 from neurise.datasets.formats.text import read_windows
 from neurise.datasets.formats.truth import restore
-from neurise.datasets.formats.writing import check_ending, write_dataset, write_rows
+from neurise.datasets.formats.writing import check_beside, check_ending, write_dataset, write_rows
 from neurise.enumeration import draw_from_law
 from neurise.laws import as_law
 from neurise.space import Space
 
-__all__ = ["ENDINGS", "KEYS", "check_ending", "files", "holds_reads", "write_dataset", "write_rows"]
+__all__ = ["ENDINGS", "KEYS", "check_beside", "check_ending", "files", "holds_reads", "write_dataset", "write_rows"]
 
 BLOCK = 2**22
 """Cells that are looked at together: their symbols' codes take eight bytes each."""
