@@ -19,6 +19,7 @@ from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
+from neurise.evaluation.unseen import described, held_back
 from neurise.modeling.model import Model
 from neurise.space import Space
 
@@ -37,6 +38,7 @@ class Evaluation:
     samples: int
     rows: tuple[Measurement, ...]
     baselines: str  # what the baselines were learnt from; empty where there are none
+    against: str  # which rows the model was measured on
     case: Case = field(repr=False, compare=False)  # what was compared, for figures
 
     def __getitem__(self, name: str) -> Measurement:
@@ -53,6 +55,7 @@ class Evaluation:
             "data": self.data,
             "samples": self.samples,
             "baselines": self.baselines,
+            "against": self.against,
             "rows": [row.to_dict() for row in self.rows],
         }
 
@@ -69,7 +72,8 @@ def evaluate(
 ) -> Evaluation:
     """Measure a fitted model, or samples (n, sites) from anywhere, against a data set or an (N, sites) array of symbols.
 
-    Of a data set the test rows are used, else fresh rows of its law, else the rows that were learnt from. ``samples``
+    Of a data set the test rows are used, else fresh rows of its law, else its training rows. Where ``neurise train`` held rows
+    of the same data back, those are used; where the model has learnt from the very rows, a warning says so. ``samples``
     rows are drawn from the model, and from the law of the data. Distances between laws are exact up to 2^20
     configurations, or where ``exact`` is True; ``exact=False`` takes samples instead. Beside each number stand those of
     the product of the marginals and of the memorised training rows, unless ``baselines`` is False.
@@ -78,7 +82,10 @@ def evaluate(
         raise ValueError(f"samples must be a positive whole number, got {samples!r}")
     known = data if isinstance(data, Dataset) else _as_dataset(data)
     options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
+    again = held_back(model, known)
+    known = known if again is None else again
     case = Case(model, known, **options)
+    against = described(model, case.truth, again is not None)
     measures = (*MEASURES, *measures_of_others()) if measures is None else measures
     rows = tuple(row for measure in measures for row in measure(case))
     learnable = case.truth.learnable if baselines else None
@@ -97,7 +104,7 @@ def evaluate(
             for row in rows
         )
     text = repr(model) if case.model is not None else "the given samples"
-    return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], case)
+    return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 
 def _as_dataset(data: Any) -> Dataset:

@@ -14,9 +14,10 @@ from torch import Generator, Tensor
 from neurise import checks, devices
 from neurise._version import __version__
 from neurise.alphabet import Symbols
+from neurise.holdout import Split
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
-from neurise.modeling.summary import Summary
+from neurise.modeling.summary import Summary, best_scores
 from neurise.persistence import save_folder
 from neurise.rows import Rows
 from neurise.schema import Schema, learn_schema
@@ -83,6 +84,7 @@ class Model(Estimator, ABC):
     # learn; or "solved": the answer has a closed form
     device_: torch.device
     fitted_params_: dict[str, Any]  # the parameters as they were when fit was called
+    split_: Split | None  # how test rows were held back from the data before fit, where that is known
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used; the schema is known. ``fit`` calls it first."""
@@ -185,6 +187,7 @@ class Model(Estimator, ABC):
                     f"{type(self).__name__}({name}={kind.__name__}(…)) or set_params({name}__…=…)"
                 )
         self.schema_, self.device_, self.history_, self.stopped_ = schema, device, [], "constant"
+        self.split_ = None
 
     # --- using -----------------------------------------------------------------------------------------------------
 
@@ -276,7 +279,7 @@ class Model(Estimator, ABC):
         schema, last = self._fitted(), self.history_[-1] if self.history_ else {}
         fitted = type(self)().set_params(**self._saved_params())  # parameters may have been changed since
         vars(fitted).update({name: value for name, value in vars(self).items() if name.endswith("_")})
-        scores = [record["validation"] for record in self.history_ if "validation" in record]
+        scores = best_scores(self.history_)
         facts = {
             "model": repr(fitted),
             "data": f"{schema.count:,} rows of {schema.space.sites:,} sites, {schema.space.states} states",
@@ -284,10 +287,10 @@ class Model(Estimator, ABC):
             "constant sites": int((schema.constant >= 0).sum()) or None,
             **fitted._facts(),
             "parameters": self.num_parameters_,
-            "steps": int(last.get("step", 0)) or None,
+            "steps": int(last.get("steps", last.get("step", 0))) or None,
             "seconds": round(last["seconds"], 2) if last else None,
             "loss": last.get("loss"),
-            "validation": min(scores, default=None),
+            "validation": sum(scores) / len(scores) if scores else None,
             "stopped": self.stopped_,
         }
         return Summary({name: fact for name, fact in facts.items() if fact is not None})
@@ -306,6 +309,7 @@ class Model(Estimator, ABC):
             "model": type(self).__module__.rpartition(".")[2],
             "params": plain(self._saved_params()),
             "schema": schema.to_dict(),
+            "split": None if self.split_ is None else self.split_._asdict(),
             "learnt": plain(self._described()),
             "history": self.history_,
             "stopped": self.stopped_,
@@ -324,6 +328,7 @@ class Model(Estimator, ABC):
         model.begin_fit(Schema.from_dict(config["schema"]), device)
         model.check()
         model.history_, model.stopped_ = config["history"], config["stopped"]
+        model.split_ = None if config.get("split") is None else Split(**config["split"])
         model._restore(tensors, config["learnt"])
         return model
 

@@ -19,6 +19,7 @@ from neurise import checks, devices
 from neurise.modeling.estimator import plain
 from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
+from neurise.modeling.summary import EACH
 from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
 from neurise.training.loop import TrainingDiverged, Watcher, train
@@ -30,6 +31,8 @@ SMALL = 2**23
 """Bytes of a batch below which one thread is as fast as several: its products are over before the others have begun."""
 MOMENT = 0.1
 """Seconds that a run always has, so that it makes a step."""
+SUMS = {"seconds": "seconds", "steps": "step"}
+"""What is added up over the parts of a model that were trained one after another."""
 LEFT_ALONE = ("cpu",)
 """Kinds of devices where rows are learnt from as they are: they are in that memory already."""
 
@@ -299,13 +302,22 @@ class TrainedModel(Model):
 
 
 def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
-    """Make one record of several runs of the same length: means over those that reached a step, and the seconds of all."""
+    """Make one record of several runs of the same length: means over those that reached a step, the seconds and steps of all,
+    and the validation score of each.
+    """
     if len(histories) == 1:
         return histories[0]
     merged = []
     for step in sorted({record["step"] for history in histories for record in history}):
         there = [record for history in histories for record in history if record["step"] == step]
-        until = [[r["seconds"] for r in history if r["step"] <= step] for history in histories]
+        until = [[r for r in history if r["step"] <= step] for history in histories]
         means = {name: sum(r[name] for r in there) / len(there) for name in there[0] if name not in ("step", "seconds")}
-        merged.append({"step": step, "seconds": sum(max(spent, default=0.0) for spent in until), **means})
+        sums = {total: sum(max((r[name] for r in own), default=0.0) for own in until) for total, name in SUMS.items()}
+        each = {
+            f"{EACH}{number}": record["validation"]
+            for number, history in enumerate(histories, 1)
+            for record in history
+            if record["step"] == step and "validation" in record
+        }
+        merged.append({"step": step, **sums, **means, **each})
     return merged

@@ -14,6 +14,7 @@ import torch
 
 from neurise import discovery
 from neurise.checks import positive_whole
+from neurise.modeling.search_space import as_parameters
 from neurise.presets import Configuration
 from neurise.progress import Progress
 from neurise.tuning.study import open_study, without_password
@@ -74,7 +75,8 @@ class Search:
             "score_is": "mean of -log p, or of a bound on it, over the validation rows, in nats a row",
             "searched": sorted(budget.space),
         }
-        return Configuration(budget.model, {**fixed, **length, **best.params}, best.value, facts)
+        found = as_parameters(budget.space, best.params, budget.fixed)
+        return Configuration(budget.model, {**fixed, **length, **found}, best.value, facts)
 
 
 def counts(study: optuna.Study) -> dict[str, int]:
