@@ -23,6 +23,14 @@ class Network(nn.Module, ABC):
     space: Space
     classes: int
 
+    @classmethod
+    def least_numbers(cls, space: Space, num_steps: int, width: int, depth: int) -> int:
+        """Return how many numbers such a network learns at least, by arithmetic alone: what cannot be held is not made.
+
+        By default a layer has as many as it is wide.
+        """
+        return width * depth
+
     @abstractmethod
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights, every one of them from the generator or as a constant."""
