@@ -22,11 +22,11 @@ CHILD = """
 import itertools, json, os, shutil, signal, sys
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 sys.path.insert(0, sys.argv[1])
 import tiny
 import torch
 from neurise.cli.sample import _draw
+from neurise import deadline
 from neurise.training import distributed, loop
 from neurise.training.state import TrainingState
 from neurise.training.step import Step

@@ -144,7 +144,7 @@ def _learn_all(trials: list[Trial]) -> None:
                 _train(together, deadline, verbose=trials[0].run.verbose)
         for trial in trials:
             if trial.jobs and isinstance(trial.model, TrainedModel):
-                limit, share = trial.run.max_seconds, trial.model.closing_share
+                limit, share = trial.run.max_seconds, trial.model.closing_share(trial.jobs)
                 last = Deadline(None if limit is None else share * limit, called_off=lambda: interrupts.asked)
                 trial.model.finish(trial.jobs, trial.rows, trial.run, last)
             else:

@@ -242,10 +242,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
             found.append(job)
         return found
 
-    @property
-    def closing_share(self) -> float:
+    def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
-        return WEIGHING + CALIBRATING * self.calibrates_
+        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:

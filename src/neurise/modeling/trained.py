@@ -208,9 +208,8 @@ class TrainedModel(Model):
         own, aside = self.divide(rows, held, run.seed)
         return [self.job(self.built(), own, aside, run)]
 
-    @property
-    def closing_share(self) -> float:
-        """The share of a limited time that is kept for making the model of what was learnt."""
+    def closing_share(self, jobs: Sequence[Job]) -> float:
+        """Return the share of a limited time that is kept for making the model of what the jobs have learnt."""
         return 0.0
 
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
@@ -332,7 +331,7 @@ class TrainedModel(Model):
         # A job that goes on from a checkpoint has spent more than the clock says.
         recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs[:number] if earlier.history)
         ahead = max(0.0, recorded - whole.spent)
-        own = whole.part(1 / (len(jobs) - number), keep=ahead + self.closing_share * whole.seconds)
+        own = whole.part(1 / (len(jobs) - number), keep=ahead + self.closing_share(jobs) * whole.seconds)
         own.seconds = max(own.seconds, LEAST)
         return own
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from neurise.noise.uniform import Uniform
 from neurise.training.objective import Objective
 
 SOURCES: dict[str, type[Noise]] = {"mask": Absorbing, "uniform": Uniform}
-CHOICES: dict[str, Iterable[str]] = {
+CHOICES: dict[str, Collection[str]] = {
     "source": SOURCES,
     "loss": ("cross_entropy", "generalised_kl"),
     "jump": ("hazard", "euler"),

@@ -23,9 +23,9 @@ from neurise.training.state import TrainingState, Weights
 
 VALIDATION_EXAMPLES = 16384
 """At most so many noised examples are scored in a validation."""
-AT_ONCE = 2**28
+AT_ONCE = 2**26
 """Bytes that scoring may take: small batches would make a validation of a few long products one of many short ones."""
-ON_GPU = 4
+ON_GPU = 16
 """So many times as much on a GPU: fifty models in small pieces would take longer to be judged than to be trained."""
 PIECES = 16
 """Slices of examples where the time is looked at between two of them."""
