@@ -12,7 +12,6 @@ import argparse
 import gc
 import itertools
 import json
-import os
 import platform
 import threading
 import time
@@ -48,8 +47,8 @@ def level() -> dict[str, int]:
     resident = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
     return {
         "resident_bytes": resident,
-        "files": len(os.listdir("/proc/self/fd")),
-        "threads": len(os.listdir("/proc/self/task")),
+        "files": len(list(Path("/proc/self/fd").iterdir())),
+        "threads": len(list(Path("/proc/self/task").iterdir())),
         "python_threads": threading.active_count(),
         "objects": len(gc.get_objects()),
     }

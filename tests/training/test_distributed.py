@@ -164,8 +164,10 @@ def test_one_process_goes_on_where_two_stopped(found: Found) -> None:
 def test_clocks_that_differ_end_training_at_the_same_step(found: Found) -> None:
     leader, other = (process["clock"] for process in found[0])
     assert leader["stopped"] == other["stopped"] == "time"
-    # The leader's clock moves on by one second a look, and all look at it every ten steps; the loop begins with two looks.
-    assert [record["step"] for record in leader["history"]] == [40]
+    # Every process has a clock of its own speed, and all of them look at the leader's every ten steps.
+    (step,) = [record["step"] for record in leader["history"]]
+    assert [record["step"] for record in other["history"]] == [step]
+    assert step % 10 == 0
 
 
 def test_sampling_is_split_and_no_random_numbers_are_shared(found: Found) -> None:
