@@ -44,9 +44,15 @@ def _others(package: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=package)}
 
 
-@lru_cache
 def find(package: str, name: str) -> Any:
     """Import what a name stands for; near names are suggested for an unknown one."""
+    if not isinstance(name, str):  # which may be what cannot be looked up at all
+        raise ValueError(f"a {package.rpartition('.')[2].rstrip('s')} is called by its name, got {name!r}")
+    return _found(package, name)
+
+
+@lru_cache
+def _found(package: str, name: str) -> Any:
     offered = names(package)
     if name not in offered:
         kind = package.rpartition(".")[2].rstrip("s")

@@ -161,7 +161,8 @@ def learn_schema(
     places = tuple(range(space.sites)) if order is None else checks.order(order, space.sites)
     draft = Schema(symbols, space, places, torch.full((space.sites,), -1), labels)
     kinds = None if labels is None else labels.encode(y)
-    rows, held = Rows(tokens[:, list(places)], kinds, None if masses is None else torch.from_numpy(masses)), None
+    in_order = tokens if order is None else tokens[:, list(places)]
+    rows, held = Rows(in_order, kinds, None if masses is None else torch.from_numpy(masses)), None
     if validation is not None:
         parts = validation if isinstance(validation, tuple) else (validation,)
         if not 1 <= len(parts) <= 3:
@@ -170,8 +171,9 @@ def learn_schema(
         rows_held = len(as_matrix(held_x, "validation"))
         held_masses = None if held_weights is None else _checked_weights(held_weights, rows_held)
         held = draft.rows(held_x, held_y, held_masses, "validation")
-    shown = rows.x if held is None else torch.cat([rows.x, held.x])
-    constant = torch.where((shown == shown[0]).all(0), shown[0].long(), -1)
+    shown = rows.x[0]
+    same = (rows.x == shown).all(0) & (True if held is None else (held.x == shown).all(0))
+    constant = torch.where(same, shown.long(), -1)
     found = digest(Rows(rows.x, weights=rows.weights))
     return Schema(symbols, space, draft.order, constant, labels, len(tokens), found), rows, held
 

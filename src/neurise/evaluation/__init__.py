@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from neurise import discovery
+import torch
+
+from neurise import checks, devices, discovery
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
@@ -80,7 +82,12 @@ def evaluate(
     """
     if isinstance(samples, bool) or samples != int(samples) or samples < 1:
         raise ValueError(f"samples must be a positive whole number, got {samples!r}")
+    checks.flag("baselines", baselines)
+    if exact is not None:
+        checks.flag("exact", exact)
     known = data if isinstance(data, Dataset) else _as_dataset(data)
+    needed = devices.sampling_bytes(int(samples), known.space.sites, known.symbols.itemsize)
+    devices.require_memory(needed, torch.device("cpu"), f"draw fewer than samples={int(samples):,} rows")
     options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
     again = held_back(model, known)
     known = known if again is None else again

@@ -19,6 +19,7 @@ from typing import Any
 from neurise._orphans import end_with_parent
 from neurise.executors import _cluster
 from neurise.executors._pool import Pool
+from neurise.interrupts import SIGNALS
 
 KINDS = ("serial", "process", "dask", "slurm")
 OPTIONS = {"dask": _cluster.address, "slurm": _cluster.slurm_options}
@@ -129,7 +130,7 @@ def _processes(workers: int | None, cards: list[str]) -> Iterator[Pool]:
         executor.shutdown(wait=False, cancel_futures=True)
         started = set(multiprocessing.active_children()) - others
         for child in started:
-            child.terminate()
+            child.kill()  # they leave the signals that ask to this process
         for child in started:
             child.join()
         raise
@@ -140,9 +141,9 @@ def _processes(workers: int | None, cards: list[str]) -> Iterator[Pool]:
 
 
 def prepare_worker(places: Queue[str] | None) -> None:
-    """Set up a process: it ends with its parent, leaves Ctrl-C to it, and sees one GPU."""
+    """Set up a process: it ends with its parent, leaves Ctrl-C and SIGTERM to it, and sees one GPU."""
     end_with_parent()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     if places is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = places.get()
     use_one_thread()
