@@ -47,7 +47,8 @@ def download(
 ) -> Path:
     """Bring the file that stands at each of these addresses to ``target``, unless it is there; return ``target``.
 
-    ``checksum`` is ``"md5:…"``, ``"sha256:…"`` or git's name of the file, ``"git:…"``; ``check`` raises a ValueError for a file that is not what it should be.
+    ``checksum`` is ``"md5:…"``, ``"sha256:…"`` or ``"git:…"``, which is what git calls the file; ``check`` raises a ValueError for
+    a file that is not what it should be.
     The bytes go to ``target`` + ``.part`` and are renamed once they are complete and right. With a checksum, an
     interrupted download goes on where it stopped, at the next call too; without one it starts afresh, because nothing
     could tell whether two halves belong together. Addresses are tried in turn until one serves the right file.
