@@ -131,7 +131,7 @@ def test_wrong_arrays_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"x must be rows and columns of 0 and 1; its shape is \(3,\)"):
         check_bits(np.zeros(3), "x")
     np.savez(tmp_path / "nltcs.npz", train=ROWS["train"], test=ROWS["test"])
-    with pytest.raises(ValueError, match=r"nltcs\.npz is damaged or not .*no array 'valid', only \['train', 'test'\]"):
+    with pytest.raises(ValueError, match=r"nltcs\.npz has no array 'valid', only train, test"):
         debd("nltcs", folder=tmp_path)
     np.savez(tmp_path / "nltcs.npz", **{split: rows[:, 1:] for split, rows in ROWS.items()})
     with pytest.raises(ValueError, match=r"nltcs\.npz: train has 15 columns, and 16 were expected"):
@@ -139,10 +139,10 @@ def test_wrong_arrays_are_named(tmp_path: Path) -> None:
     whole = (tmp_path / "nltcs.npz").read_bytes()
     for content in (whole[:-40], b"PK\x03\x04", b"", b"no archive"):
         (tmp_path / "nltcs.npz").write_bytes(content)
-        with pytest.raises(ValueError, match=r"nltcs\.npz is damaged or not the \.npz file it should be"):
+        with pytest.raises(ValueError, match=r"nltcs\.npz is damaged, cut short or no \.npz file"):
             debd("nltcs", folder=tmp_path)
     np.savez(tmp_path / "nltcs.npz", train=np.array([object()]), valid=1, test=1)
-    with pytest.raises(ValueError, match="is damaged or not"):
+    with pytest.raises(ValueError, match="holds Python objects, which are never read"):
         debd("nltcs", folder=tmp_path)
 
 

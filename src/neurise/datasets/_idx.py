@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._sources import locate, unpacked
+from neurise.datasets._sources import locate
+from neurise.datasets.formats.open import read_bytes
 from neurise.space import Space
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -23,7 +24,7 @@ STANDARD = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-i
 
 def read_idx(path: str | Path, md5: str | None = None) -> np.ndarray:
     """Read the array of an IDX file, packed by gzip or not; ``md5`` is that of the unpacked file."""
-    data = unpacked(Path(path))
+    data = read_bytes(Path(path))
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in TYPES or data[3] == 0:
         raise ValueError(
             f"{path} is no IDX file: it begins with the bytes {data[:4].hex(' ') or '(none)'}, and two zeros, a known "

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._bits import check_bits, load_arrays, read_bits
+from neurise.datasets._bits import check_bits, read_bits
 from neurise.datasets._debd_checksums import CHECKSUMS
 from neurise.datasets._sources import locate
+from neurise.datasets.formats.arrays import load_arrays
 from neurise.space import Space
 
 SITES = {

@@ -12,7 +12,8 @@ import numpy as np
 
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
-from neurise.datasets.formats.archive import KEYS, guarded, read_npz
+from neurise.datasets.formats.archive import KEYS, read_npz
+from neurise.datasets.formats.arrays import read_npy
 from neurise.datasets.formats.endings import ARRAYS, ENDINGS, FASTA, TABLES, ending_of, listed
 from neurise.datasets.formats.fasta import read_fasta, sequence_weights
 from neurise.datasets.formats.missing import Missing
@@ -20,6 +21,7 @@ from neurise.datasets.formats.open import begins_like_fasta
 from neurise.datasets.formats.table import read_table
 from neurise.datasets.formats.text import read_windows
 from neurise.datasets.formats.truth import restore
+from neurise.datasets.formats.unpacking import at_most
 from neurise.datasets.formats.writing import check_ending, write_dataset, write_rows
 from neurise.enumeration import draw_from_law
 from neurise.laws import as_law
@@ -57,6 +59,7 @@ def files(
     window: int | None = None,
     stride: int | None = None,
     join_spaces: bool = False,
+    max_unpacked: int | str | None = None,
 ) -> Dataset:
     """Read a data set from a file; its ending says how, and where that does not fit, its content or ``kind``.
 
@@ -77,7 +80,8 @@ def files(
       agree with it on a share ``theta`` of the sites; ``theta=None`` leaves all weights equal.
     - ``.txt`` (``kind="text"``): windows of ``window`` characters, ``stride`` apart (see :func:`read_windows`).
 
-    Any text may be packed by gzip.
+    Any text may be packed by gzip. What a packed file unpacks to is limited to 4 GB, or a quarter of the free memory where
+    that is less; ``max_unpacked``, ``"8GB"`` say, or the environment variable ``NEURISE_MAX_UNPACKED`` sets another limit.
     """
     place = Path(path)
     if place.is_dir():
@@ -98,24 +102,29 @@ def files(
         "stride": stride,
         "join_spaces": join_spaces,
     }
-    what = kind or _recognised(place, window)
-    _refuse_others(place, what, options)
+    with at_most(max_unpacked):
+        what = kind or _recognised(place, window)
+        _refuse_others(place, what, options)
+        return _dataset(place, _read(place, what, kind, options))
+
+
+def _read(path: Path, what: str, kind: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what a file of some kind holds, by what it is in a data set."""
     if what == ".npy":
-        found: dict[str, Any] = {"train": _read_npy(place)}
-    elif what == ".npz":
-        found = read_npz(place, label_column)
-    elif what == "fasta":
-        found = _read_fasta(place, alphabet, theta)
-    elif what == "text":
+        return {"train": read_npy(path)}
+    if what == ".npz":
+        return read_npz(path, options["label_column"])
+    if what == "fasta":
+        return _read_fasta(path, options["alphabet"], options["theta"])
+    if what == "text":
+        window, stride = options["window"], options["stride"]
         if window is None:
             raise ValueError(
-                f"{place}: a text is cut into windows, and window= says of how many characters; other files end in "
+                f"{path}: a text is cut into windows, and window= says of how many characters; other files end in "
                 f"{listed()}"
             )
-        found = {"train": read_windows(place, window, stride, join_spaces=join_spaces)}
-    else:
-        found = _read_table(place, kind, label_column, count_column, missing)
-    return _dataset(place, found)
+        return {"train": read_windows(path, window, stride, join_spaces=options["join_spaces"])}
+    return _read_table(path, kind, options["label_column"], options["count_column"], options["missing"])
 
 
 def _recognised(path: Path, window: int | None) -> str:
@@ -136,14 +145,6 @@ def _refuse_others(path: Path, what: str, options: Mapping[str, Any]) -> None:
                 raise ValueError(f"{path} holds rows alone; a label column needs a .npz or a .csv file")
             shown = what if what in ARRAYS else f"a {what}"
             raise ValueError(f"{path} is read as {shown}, which has no {name}; it is for {' or '.join(OF_KIND[name])}")
-
-
-def _read_npy(path: Path) -> np.ndarray:
-    with path.open("rb") as file:
-        array = guarded(path, partial(np.load, file, allow_pickle=False))
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{path} is a .npz archive; give it that ending")
-    return array
 
 
 def _read_table(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from neurise.datasets._annealers.problem import Labels, Problem
-from neurise.datasets._annealers.reads_npz import load
+from neurise.datasets.formats.arrays import load_arrays
 from neurise.persistence import write_atomically
 
 PLAN = "plan.json"
@@ -47,7 +47,7 @@ class Chunks:
 
     def get(self, index: int) -> dict[str, np.ndarray]:
         """Give a chunk back, the spins under ``spins``."""
-        arrays = dict(self._held[index] if self.folder is None else load(self._path(index)))
+        arrays = dict(self._held[index] if self.folder is None else load_arrays(self._path(index)))
         packed = arrays.pop("samples_packed", np.zeros(0))
         if packed.ndim != 2 or packed.shape[1] != -(-self.sites // 8):
             raise ValueError(f"{self._path(index)} is not a chunk of this run; remove it and run again")

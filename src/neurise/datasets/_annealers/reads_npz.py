@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ import numpy as np
 
 from neurise.datasets._annealers.problem import Labels, Problem, problem_of_arrays
 from neurise.datasets._annealers.reads import Reads, as_counts, as_numbers, as_spins
+from neurise.datasets.formats.arrays import load_arrays
 
 PACKED = ("samples_packed", "configs_packed")
 PLAIN = ("samples", "configs", "spins", "solutions")
@@ -29,7 +27,7 @@ def reads_of_npz(path: Path) -> Reads:
     ``num_occurrences`` or ``counts``, ``energies``, ``batch``, ``qubit_ids``; and the problem: ``edges``, (couplers, 2)
     column numbers, ``J``, ``h``, ``offset``. Single values of any other name are kept as they are.
     """
-    where, arrays = str(path), load(path)
+    where, arrays = str(path), load_arrays(path)
     known = (*PACKED, *PLAIN, *COUNTS, *ENERGIES, *LABELS, *OTHER)
     unknown = [key for key, values in arrays.items() if key not in known and values.ndim]
     if unknown:
@@ -56,19 +54,6 @@ def reads_of_npz(path: Path) -> Reads:
         counts = as_counts(arrays[counts_key], len(spins), f"{where}: {counts_key}")
     info = {name: values.item() for name, values in arrays.items() if name not in known}
     return Reads(labels, spins, counts, rows, _problem(arrays, labels, where), info | {"vartype": "SPIN"})
-
-
-def load(path: Path, keys: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-    """Read all arrays of a file, or those that are named. Python objects are never read."""
-    try:
-        with path.open("rb") as file:  # opened here, because numpy leaves a file open that turns out to be no archive
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it does not end as an archive does")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                return {key: archive[key] for key in (archive.files if keys is None else keys)}
-    except (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged, cut short or no .npz file of plain arrays ({error})") from error
 
 
 def _one_of(arrays: dict[str, np.ndarray], keys: tuple[str, ...], where: str) -> str | None:

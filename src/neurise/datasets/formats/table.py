@@ -15,7 +15,7 @@ import numpy as np
 
 from neurise.datasets.formats import csv as _csv
 from neurise.datasets.formats.columns import as_weights, count_of, find_columns, is_count
-from neurise.datasets.formats.csv import Line, counts_columns, is_symbol, labels_of, symbols_of
+from neurise.datasets.formats.csv import Line, counts_columns, is_symbol, labels_of, parsing, symbols_of
 from neurise.datasets.formats.growing import Growing
 from neurise.datasets.formats.histogram import Guess
 from neurise.datasets.formats.missing import Missing
@@ -48,11 +48,9 @@ def read_table(
     """
     for quick in (True, False) if missing is None else (False,):  # what is missing is counted once
         try:
-            with open_text(path, newline="") as file:
+            with parsing(path), open_text(path, newline="") as file:
                 reader = _Reader(path, label_column, count_column, Guess() if guess else None, missing, quick)
                 return reader.read(file)
-        except csv.Error as error:
-            raise ValueError(f"{path} is no comma-separated text: {error}") from error
         except _LabelsAreText:
             continue
     raise AssertionError("the slow way knows every label")
