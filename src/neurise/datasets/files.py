@@ -72,6 +72,7 @@ def files(
     - ``.csv``, ``.tsv`` (``kind="table"``): whole numbers or single letters, with or without a header. A column whose name is
       ``label`` holds the labels; ``count`` how often a row was seen; ``weight`` what it weighs. ``label_column`` and
       ``count_column`` name others, or give their numbers from 0 (``label_column`` also names an array of a ``.npz`` file).
+      A single column of symbols, as in ``bitstring,count``, may hold strings of digits, 0010 say: one site a digit.
       ``missing="drop"`` leaves out lines that lack a value and says in ``info["missing"]`` how many and where.
     - ``kind="histogram"``: a table whose first column counts its rows. It is recognised without being named (a warning
       says so) where there is no header, the first column is positive and not always 1, and the others are ±1 or 0/1.
@@ -157,11 +158,18 @@ def _read_table(
         label_column=label_column,
         count_column=0 if kind == "histogram" else count_column,
         guess=kind is None,
+        split=kind != "table",
         missing=Missing() if missing == "drop" else None,
     )
     if table.info.get("histogram"):
         warnings.warn(
             f"{path} is read as a histogram: its first column counts the rows (kind='histogram' says so, kind='table' not)",
+            stacklevel=4,
+        )
+    if table.info.get("bitstrings") == "recognised":
+        warnings.warn(
+            f"{path} is read as strings of digits, {table.rows.shape[1]} sites each: some begin with a zero (a header "
+            "'bitstring' says so, kind='table' reads numbers)",
             stacklevel=4,
         )
     parts = {"train": table.rows, "labels": table.labels, "weights": table.weights, "info": table.info or None}

@@ -106,6 +106,11 @@ def labels_of(tags: Sequence[str | int]) -> np.ndarray:
         return np.array(tags, dtype=str)
 
 
+def may_be_names(cells: Sequence[str]) -> bool:
+    """Whether single letters may be the names of columns: all of the alphabet, and none twice."""
+    return len(set(cells)) == len(cells) and all(cell.isalpha() for cell in cells)
+
+
 def counts_columns(rows: np.ndarray) -> bool:
     """Whether the first row is the header 0, 1, 2, … that tables without column names are written with.
 
