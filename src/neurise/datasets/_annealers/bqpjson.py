@@ -138,8 +138,11 @@ def _domain(data: Mapping[str, Any], where: str) -> str:
 
 def _number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{what} is {value!r}; a number is needed")
-    return float(value)
+        raise ValueError(f"{what} is {value!r:.80}; a number is needed")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{what} has {len(str(value))} digits, which is more than a float can hold") from None
 
 
 def _terms(data: Mapping[str, Any], key: str, fields: tuple[str, ...], where: str) -> list[Mapping[str, Any]]:

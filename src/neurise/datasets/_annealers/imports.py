@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neurise import json_text
 from neurise.datasets._annealers.bqpjson import problem_of_bqpjson, reads_of_bqpjson, reads_of_dwisc
 from neurise.datasets._annealers.problem import Labels, Problem, few, problem_of_terms
 from neurise.datasets._annealers.reads import Reads, as_counts, as_spins
@@ -31,7 +31,7 @@ def read(source: Any) -> Reads:
         if path.suffix.lower() == ".npz":
             return reads_of_npz(path)
         if path.suffix.lower() == ".json":
-            return _reads_of_json(read_json(path), str(path))
+            return _reads_of_json(json_text.read(path), str(path))
         raise ValueError(f"{path}: the ending {path.suffix!r} is not known; reads are in .npz or .json files")
     if all(hasattr(source, name) for name in SAMPLESET):
         return _reads_of_sampleset(source, "the SampleSet")
@@ -46,7 +46,7 @@ def read(source: Any) -> Reads:
 def as_problem(given: Any, labels: Labels) -> Problem:
     """Make a problem of a dimod model, a pair (h, J), bqpjson, the JSON of a dimod model, or a file of one of these."""
     if isinstance(given, str | Path):
-        return _problem_of_json(read_json(Path(given)), labels, str(given))
+        return _problem_of_json(json_text.read(Path(given)), labels, str(given))
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, Mapping) for part in given):
         return problem_of_terms(*given, 0.0, labels, "problem")
     if isinstance(given, Mapping):
@@ -62,7 +62,7 @@ def as_problem(given: Any, labels: Labels) -> Problem:
 def variables_of(given: Any) -> Labels:
     """List the variables of a problem, before there are reads that would name them."""
     if isinstance(given, str | Path):
-        given = read_json(Path(given))
+        given = json_text.read(Path(given))
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, Mapping) for part in given):
         h, J = given
         return tuple(dict.fromkeys([*h, *(end for key in J if isinstance(key, tuple) for end in key)]))
@@ -73,16 +73,6 @@ def variables_of(given: Any) -> Labels:
     if all(hasattr(given, name) for name in MODEL):
         return tuple(given.variables)
     raise ValueError(f"problem is of type {type(given).__name__}, and names no variables")
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged, cut short or no JSON: {error}") from error
 
 
 def _reads_of_json(data: Any, where: str) -> Reads:

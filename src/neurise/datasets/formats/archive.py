@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from neurise import json_text
 from neurise.dataset import Dataset
 from neurise.datasets.formats.arrays import open_npz
 from neurise.datasets.formats.truth import truth_of
@@ -114,10 +115,8 @@ def _check_counts(path: Path, counts: np.ndarray) -> None:
 def _info(path: Path, array: np.ndarray | None) -> dict[str, Any]:
     if array is None:
         return {}
-    try:
-        info = json.loads(array.item()) if array.shape == () and array.dtype.kind == "U" else None
-    except json.JSONDecodeError:
-        info = None
+    given = array.shape == () and array.dtype.kind == "U"
+    info = json_text.parse(array.item(), f"{path}: info") if given else None
     if not isinstance(info, dict):
         raise ValueError(f"{path}: info is not a JSON object; {str(array.ravel()[:1].tolist())[:60]}")
     return info
