@@ -74,7 +74,10 @@ def read(path: Path) -> Configuration:
         raise ValueError(f"{path} has the unknown entry {unknown[0]!r}; a configuration has {', '.join(sorted(known))}")
     if not isinstance(fields["params"], dict):
         raise ValueError(f"{path}: params must map names to values, got {fields['params']!r}")
-    kind = discovery.find("neurise.models", fields["model"])
+    try:
+        kind = discovery.find("neurise.models", str(fields["model"]))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     if strange := sorted(fields["params"].keys() - kind.leaves().keys()):
         raise ValueError(f"{path}: {kind.unknown(strange[0])}")
     return Configuration(**fields, name=path.stem)

@@ -39,8 +39,11 @@ def reads_of_npz(path: Path) -> Reads:
     if values.ndim != 2:
         raise ValueError(f"{where}: {key} has the shape {values.shape}; one row a read is needed")
     sites = _sites(arrays, values, packed, where)
+    unpacked = (
+        _unpacked(values, sites, f"{where}: {key}") if packed else None
+    )  # before names are made for so many sites
     labels = _labels(arrays, sites, where)
-    spins = _unpacked(values, sites, f"{where}: {key}") if packed else as_spins(values, where, labels, bits=None)
+    spins = as_spins(values, where, labels, bits=None) if unpacked is None else unpacked
     if not len(spins):
         raise ValueError(f"{where} has no reads")
     counts_key, energies_key = _one_of(arrays, COUNTS, where), _one_of(arrays, ENERGIES, where)
@@ -70,7 +73,9 @@ def _sites(arrays: dict[str, np.ndarray], values: np.ndarray, packed: bool, wher
         return int(values.shape[1])
     given = arrays["n_qubits"]
     if given.size != 1 or given.dtype.kind not in "iu" or given.item() < 1:
-        raise ValueError(f"{where}: n_qubits is {given.tolist()!r}; one positive whole number is needed")
+        raise ValueError(f"{where}: n_qubits is {given.tolist()!r:.80}; one positive whole number is needed")
+    if not packed and given.item() != values.shape[1]:
+        raise ValueError(f"{where}: n_qubits is {given.item()}, and the rows have {values.shape[1]} columns")
     return int(given.item())
 
 

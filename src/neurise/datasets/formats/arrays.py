@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -132,6 +133,10 @@ def _array(stream: IO[bytes], size: int) -> np.ndarray:
             raise EOFError(f"{done:,} of {needed:,} bytes are there")
         filled[done : done + len(block)] = np.frombuffer(block, dtype=np.uint8)
         done += len(block)
+    if dtype.kind == "U":
+        codes = filled.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+        if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise ValueError("it has letters that are none")
     array = filled.view(dtype).reshape(shape[::-1] if columns_first else shape)
     # Other programs and other machines write bytes in another order, which torch cannot take.
     native = array if dtype.isnative else array.astype(dtype.newbyteorder("="))
