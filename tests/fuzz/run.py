@@ -1,7 +1,7 @@
 """Fuzz every reader for long: ``python tests/fuzz/run.py``, or ``make fuzz``.
 
 Prints a line per reader, and keeps the inputs that showed a fault. ``--engine atheris`` lets coverage choose the inputs
-(one process per reader, which ends at the first fault); it needs the extra ``fuzz``.
+(one process per reader, which ends at the first fault); it needs the extra ``fuzz``, and Linux.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def test_the_models_of_dimod_are_read_as_dimod_reads_them(tmp_path: Path) -> Non
     dimod = pytest.importorskip("dimod")
     imports = importlib.import_module("neurise.datasets._annealers.imports")
     for kind in ("SPIN", "BINARY"):
-        given = dimod.BinaryQuadraticModel({"a": 0.5, "b": -1, (1, 2): 0}, {("a", "b"): 2.0, ("b", (1, 2)): -3.0}, 0.25, kind)
+        given = dimod.BinaryQuadraticModel(
+            {"a": 0.5, "b": -1, (1, 2): 0}, {("a", "b"): 2.0, ("b", (1, 2)): -3.0}, 0.25, kind
+        )
         path = written(tmp_path / "model.json", given.to_serializable())
         labels = imports.variables_of(path)
         assert labels == tuple(given.variables)
