@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from neurise import presets
-from neurise.datasets import dwave, files
+from neurise.datasets import dwave, files, idx
 from neurise.datasets._annealers.inert import object_in_npz
 
 MODEL: dict[str, Any] = {
@@ -95,6 +95,13 @@ def test_letters_that_are_none_and_laws_of_letters(tmp_path: Path) -> None:
     np.savez(tmp_path / "y.npz", X=np.array([[0, 1], [1, 0]]), pmf=np.array(["a"] * 4))
     with pytest.raises(ValueError, match=r"y\.npz: pmf holds values of type <U1; probabilities are numbers"):
         files(tmp_path / "y.npz")
+
+
+def test_images_without_a_pixel(tmp_path: Path) -> None:
+    sides = (2, 2, 0, 2**30, 2**31, 2**31)
+    (tmp_path / "x.idx").write_bytes(bytes([0, 0, 8, len(sides)]) + b"".join(side.to_bytes(4, "big") for side in sides))
+    with pytest.raises(ValueError, match=r"x\.idx holds numbers of shape .*, of which there are none"):
+        idx(tmp_path / "x.idx")
 
 
 @pytest.mark.parametrize("packed", [False, True])
