@@ -12,6 +12,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 NUMBERS = (
@@ -167,7 +168,7 @@ def mutate_json(rng: random.Random, data: bytes, others: Sequence[bytes]) -> byt
 def change_value(rng: random.Random, document: Any) -> Any:
     """Replace, remove, double or move one value."""
     if not isinstance(document, dict | list) or not document or rng.random() < 0.02:
-        return rng.choice(VALUES)
+        return deepcopy(rng.choice(VALUES))
     inside, here = document, None
     while True:
         here = rng.choice(list(inside) if isinstance(inside, dict) else range(len(inside)))
@@ -175,17 +176,20 @@ def change_value(rng: random.Random, document: Any) -> Any:
         if not isinstance(below, dict | list) or not below or rng.random() < 0.25:
             break
         inside = below
-    kind = rng.random()
+    kind, new = (
+        rng.random(),
+        deepcopy(rng.choice(VALUES)),
+    )  # copies: what is changed once must not change all inputs to come
     if kind < 0.7:
-        inside[here] = rng.choice(VALUES)
+        inside[here] = new
     elif kind < 0.8:
         del inside[here]
     elif kind < 0.9 and isinstance(inside, list):
-        inside.append(below)
+        inside.append(deepcopy(below))
     elif isinstance(inside, dict):
-        inside[rng.choice(["", "x", *inside])] = below
+        inside[rng.choice(["", "x", *inside])] = deepcopy(below)
     else:
-        inside.insert(0, rng.choice(VALUES))
+        inside.insert(0, new)
     return document
 
 
