@@ -26,6 +26,24 @@ MODEL: dict[str, Any] = {
 }
 
 
+NO_VARIABLES: dict[str, Any] = {
+    "type": "SampleSet",
+    "version": {"sampleset_schema": "3.2.0"},
+    "num_variables": 0,
+    "num_rows": 2,
+    "sample_data": {"type": "array", "data": [[5], [3]], "data_type": "uint32", "shape": [2, 1], "use_bytes": False},
+    "sample_type": "int8",
+    "sample_packed": True,
+    "vectors": {
+        name: {"type": "array", "data": [1, 1], "data_type": "int64", "shape": [2], "use_bytes": False}
+        for name in ("energy", "num_occurrences")
+    },
+    "variable_labels": [],
+    "variable_type": "SPIN",
+    "info": {},
+}
+
+
 def written(path: Path, value: Any) -> Path:
     path.write_text(value if isinstance(value, str) else json.dumps(value))
     return path
@@ -62,6 +80,7 @@ def test_the_models_of_dimod_are_read_as_dimod_reads_them(tmp_path: Path) -> Non
         ("[" * 100_000, "nested too deeply"),
         ('{"solutions": ' + "1" * 5_000 + "}", "damaged, cut short or no JSON"),
         ({"type": "SampleSet", "num_rows": 10**400}, "damaged SampleSet"),
+        (NO_VARIABLES, "has reads of no variables"),
         ({"variable_ids": [1], "solutions": [{"solution": [1], "num_occurrences": [[1], 2]}]}, "num_occurrences"),
         (
             {"variable_ids": [1], "solutions": [{"solution": [1], "energy": 10**400}]},

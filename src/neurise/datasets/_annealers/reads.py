@@ -44,6 +44,8 @@ class Reads:
 
         Reads are drawn, not rows: a configuration that was read often can be on both sides, as with independent reads.
         """
+        if not self.labels:
+            raise ValueError(f"{name} has reads of no variables")
         column_of(self.labels, name)
         rows = dict(self.rows)
         if self.problem is not None:
