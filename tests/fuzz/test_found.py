@@ -116,6 +116,12 @@ def test_letters_that_are_none_and_laws_of_letters(tmp_path: Path) -> None:
         files(tmp_path / "y.npz")
 
 
+def test_an_offset_that_is_no_number(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", samples=np.ones((2, 3), np.int8), h=np.zeros(3), offset=np.array("a"))
+    with pytest.raises(ValueError, match=r"x\.npz: J, h and the offset must be numbers"):
+        dwave(tmp_path / "x.npz")
+
+
 def test_images_without_a_pixel(tmp_path: Path) -> None:
     sides = (2, 2, 0, 2**30, 2**31, 2**31)
     (tmp_path / "x.idx").write_bytes(bytes([0, 0, 8, len(sides)]) + b"".join(side.to_bytes(4, "big") for side in sides))
