@@ -63,9 +63,9 @@ def answers(model: Model) -> list[Any]:
     return found
 
 
-def saved(name: str, folder: Path) -> Model:
+def saved(name: str, folder: Path, members: int = 1) -> Model:
     fit: dict[str, Any] = {"max_steps": 2, "verbose": False} if tiny.is_trained(name) else {}
-    params = {"members": 2} if name == "neurise" else {}
+    params = {"members": members} if name == "neurise" else {}
     model = tiny.model(name, order=[2, 0, 3, 1], **params).fit(X, Y, **fit)
     model.save(folder)
     return model
@@ -106,7 +106,7 @@ def check_fields(name: str, folder: Path, values: dict[str, Any]) -> None:
 
 
 def saved_answers(name: str, folder: Path) -> list[Any]:
-    return answers(saved(name, folder))
+    return answers(saved(name, folder, members=2))
 
 
 def is_allowed(path: Path_, value: Any, config: dict[str, Any]) -> bool:
