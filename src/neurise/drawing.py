@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from neurise.extras import need
-from neurise.persistence import write_atomically
+from neurise.files import write_atomically
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#c48a00", "#3a9bd9", "#7f7f7f")
 """After Okabe and Ito: different to every kind of eye, and seen on white as on black."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neurise.experiments._row_form import complaint
+from neurise.files import sync_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,6 +96,8 @@ def append(path: str | Path, rows: Sequence[Row]) -> None:
         if written != len(lines):
             raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
         os.fsync(file.fileno())
+        if not end:
+            sync_folder(place.parent)  # the file is new
 
 
 def value(row: Mapping[str, Any], name: str) -> Any:

@@ -19,6 +19,7 @@ from neurise import checks, devices
 from neurise.deadline import Deadline
 from neurise.interrupts import Interrupts
 from neurise.modeling.estimator import plain
+from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
 from neurise.modeling.summary import EACH
@@ -28,7 +29,7 @@ from neurise.training import distributed, placing
 from neurise.training.loop import BrokenOff, TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
 from neurise.training.settings import PRECISIONS, Settings, Training
-from neurise.training.state import CHECKPOINT, TrainingState, part_folder
+from neurise.training.state import CHECKPOINT, TrainingState, claimed, part_folder
 
 SMALL = 2**23
 """Bytes of a batch below which one thread is as fast as several: its products are over before the others have begun."""
@@ -98,8 +99,9 @@ class Job:
         resume: bool,
         verbose: bool | None,
         watchers: Sequence[Watcher] = (),
+        part: int = 0,
     ) -> None:
-        """Train until the deadline. The network ends with the best weights, whatever ends the run."""
+        """Train until the deadline, as one part of a run. The network ends with the best weights, whatever ends it."""
         threads = torch.get_num_threads()
         try:
             if self.device.type == "cpu" and self.settings.batch_size * self.objective.bytes_per_example < SMALL:
@@ -124,7 +126,7 @@ class Job:
                 held,
                 settings,
                 generator=torch.Generator(self.device).manual_seed(self.seed),
-                fingerprint={} if checkpoint is None else self._fingerprint(rows),
+                fingerprint={} if checkpoint is None else self._fingerprint(rows, part),
                 checkpoint=checkpoint,
                 resume=resume,
                 verbose=verbose,
@@ -138,7 +140,7 @@ class Job:
         finally:
             torch.set_num_threads(threads)
 
-    def _fingerprint(self, rows: Source) -> dict[str, Any]:
+    def _fingerprint(self, rows: Source, part: int) -> dict[str, Any]:
         """Return what a checkpoint must share with this run to be gone on from."""
         found = {
             "data": digest(self.rows, self.held),
@@ -147,6 +149,7 @@ class Job:
             "max_steps": self.settings.max_steps,
             "max_seconds": self.limit,
             "device": self.device.type,
+            **({"part": part} if part else {}),
         }
         # Streamed rows give other draws, and whether they are streamed depends on how much memory is free.
         return {**found, "rows": "streamed"} if placing.is_streamed(rows) else found
@@ -303,6 +306,11 @@ class TrainedModel(Model):
                 job.begin()
             self.adopt(jobs, rows, run, run.deadline)
             return
+        with claimed(run.checkpoint, len(jobs), resume=run.resume):
+            self._train(jobs, rows, run)
+
+    def _train(self, jobs: list[Job], rows: Rows, run: Run) -> None:
+        """Train one job after another."""
         trained, lost = list[Job](), None
         with Interrupts() as interrupts:
             whole = _of_team(run.deadline, interrupts)
@@ -313,6 +321,7 @@ class TrainedModel(Model):
                     job.run(
                         own,
                         checkpoint=None if run.checkpoint is None else part_folder(run.checkpoint, number),
+                        part=number,
                         resume=run.resume,
                         verbose=run.verbose,
                         watchers=() if run.callback is None else self._watchers(run.callback, job),
@@ -365,8 +374,7 @@ class TrainedModel(Model):
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         self.objective_ = self.built()
-        network = self.objective_.network
-        network.to_empty(device=self.device_).requires_grad_(False).load_state_dict(dict(tensors))
+        load_exactly(self.objective_.network, tensors, self.device_)
 
 
 def _of_team(deadline: Deadline, interrupts: Interrupts) -> Deadline:

@@ -18,7 +18,7 @@ from neurise.training import distributed
 from neurise.training.distributed import Team
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
-from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
+from neurise.training.state import CHECKPOINT, START_AGAIN, TrainingState, Weights, copied
 from neurise.training.step import Score, Step, noised, optimizer, scorer
 
 CHECK_EVERY = 50
@@ -79,8 +79,12 @@ def train(
     path = None if checkpoint is None else checkpoint / CHECKPOINT
     if path is not None and _exists(path, team):
         if not resume:
-            raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
+            raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or {START_AGAIN}")
         state.restore(path, fingerprint)
+        if len(state.best_scores) not in (0, 0 if frozen is None else len(frozen[0])):
+            raise ValueError(
+                f"{path}: the tensor best_scores has {len(state.best_scores)} entries, not one per example"
+            )
         if settings.max_seconds is not None:
             settings = replace(settings, max_seconds=settings.max_seconds - (state.before - before))
     leads = team is None or team.is_leader

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from neurise.extras import need
+from neurise.files import write_atomically
 from neurise.tuning.task import Task
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _mend(path: Path) -> None:
         content = path.read_bytes()
         whole = content.rfind(b"\n") + 1
         if whole < len(content) and (whole or content.startswith(b"{")):
-            path.with_name(f"{path.name}.damaged").write_bytes(content[whole:])
+            write_atomically(path.with_name(f"{path.name}.damaged"), lambda place: place.write_bytes(content[whole:]))
             with path.open("r+b") as file:
                 file.truncate(whole)
     finally:

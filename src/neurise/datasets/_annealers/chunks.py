@@ -13,7 +13,7 @@ import numpy as np
 from neurise import json_text
 from neurise.datasets._annealers.problem import Labels, Problem
 from neurise.datasets.formats.arrays import load_arrays
-from neurise.persistence import write_atomically
+from neurise.files import write_atomically, write_text
 
 PLAN = "plan.json"
 
@@ -82,7 +82,7 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
     if not path.is_file():
         if folder.is_dir() and any(folder.glob("chunk-*.npz")):
             raise ValueError(f"{folder} holds chunks and no {PLAN}; choose another folder")
-        write_atomically(path, lambda temporary: _write_text(temporary, json.dumps(plan, indent=2) + "\n"))
+        write_text(path, json.dumps(plan, indent=2) + "\n")
         return
     there = json_text.read(path)
     if not isinstance(there, dict):
@@ -96,7 +96,3 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
 def _write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
