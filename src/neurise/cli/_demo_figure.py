@@ -10,7 +10,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from neurise.persistence import write_atomically
+from neurise.files import write_atomically
 
 ROWS, COLUMNS = 5, 8
 """Lattices shown of each source."""

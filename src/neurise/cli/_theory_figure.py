@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from neurise.cli._theory_tables import Study, mean
+from neurise.files import write_atomically
 from neurise.noise.round_robin import RoundRobin
-from neurise.persistence import write_atomically
 from neurise.theory.bounds import Terms
 from neurise.theory.curves import delta_ceiling
 from neurise.theory.kernels import Comparison

@@ -9,9 +9,9 @@ import numpy as np
 
 from neurise.evaluation.case import Case
 from neurise.extras import need
+from neurise.files import write_atomically
 from neurise.metrics.cross_correlation import correlations
 from neurise.metrics.overlap import overlap
-from neurise.persistence import write_atomically
 
 DOTS = 20_000
 """Pairs of sites that are drawn; of more, some."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from neurise import discovery
 from neurise._version import __version__
-from neurise.persistence import write_atomically
+from neurise.files import write_text
 
 FORMAT = 1
 """Raised whenever a file of an older version can no longer be read as it stands."""
@@ -37,8 +37,7 @@ class Configuration:
         """Write the file that ``neurise train --config`` takes."""
         fields = {"format": FORMAT, **asdict(self)}
         del fields["name"]
-        text = json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
-        write_atomically(path, lambda place: _write_text(place, text))
+        write_text(path, json.dumps(fields, indent=2, ensure_ascii=False) + "\n")
 
 
 def names() -> list[str]:
@@ -81,7 +80,3 @@ def read(path: Path) -> Configuration:
     if strange := sorted(fields["params"].keys() - kind.leaves().keys()):
         raise ValueError(f"{path}: {kind.unknown(strange[0])}")
     return Configuration(**fields, name=path.stem)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from neurise._version import __version__
-from neurise.persistence import write_atomically
+from neurise.files import write_text
 from neurise.report._gather import Gathered, Section, gather
 from neurise.report._section import write_section
 from neurise.report._style import STYLE
@@ -27,11 +27,7 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Write the file; a page that is there is whole until the new one is."""
-
-        def put(place: Path) -> None:
-            place.write_text(self.html, encoding="utf-8")
-
-        write_atomically(path, put)
+        write_text(path, self.html)
 
 
 def build(paths: Sequence[str | Path], *, title: str = TITLE) -> Report:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.persistence import write_atomically
+from neurise.files import write_atomically
 from neurise.structure.recovery import Structure
 from neurise.structure.truth import compare, true_structure
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
 
-from neurise.persistence import load_tensors, write_atomically
+from neurise.files import write_atomically
+from neurise.persistence import load_tensors, save_tensors
 
 CHECKPOINT = "checkpoint.safetensors"
 PART = "part-"
@@ -144,7 +144,7 @@ class TrainingState:
         contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         state = json.dumps(facts)
         metadata = {"state": state, "checksum": _checksum(state, contiguous)}
-        write_atomically(path, lambda place: save_file(contiguous, place, metadata=metadata))
+        write_atomically(path, lambda place: save_tensors(place, contiguous, metadata))
 
     def restore(self, path: Path, fingerprint: Mapping[str, Any]) -> None:
         """Take everything back from a file, after checking that it belongs to the same data and settings."""

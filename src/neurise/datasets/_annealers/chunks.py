@@ -12,7 +12,7 @@ import numpy as np
 
 from neurise.datasets._annealers.problem import Labels, Problem
 from neurise.datasets._annealers.reads_npz import load
-from neurise.persistence import write_atomically
+from neurise.files import write_atomically, write_text
 
 PLAN = "plan.json"
 
@@ -81,7 +81,7 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
     if not path.is_file():
         if folder.is_dir() and any(folder.glob("chunk-*.npz")):
             raise ValueError(f"{folder} holds chunks and no {PLAN}; choose another folder")
-        write_atomically(path, lambda temporary: _write_text(temporary, json.dumps(plan, indent=2) + "\n"))
+        write_text(path, json.dumps(plan, indent=2) + "\n")
         return
     try:
         there = json.loads(path.read_text(encoding="utf-8"))
@@ -96,7 +96,3 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
 def _write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

@@ -18,7 +18,7 @@ from neurise.datasets.formats.endings import ENDINGS, FASTA, TABLES, ending_of, 
 from neurise.datasets.formats.fasta import write_fasta
 from neurise.datasets.formats.histogram import looks_counted
 from neurise.datasets.formats.open import create_text
-from neurise.persistence import write_atomically
+from neurise.files import write_atomically
 
 ROW_ENDINGS = tuple(ending for ending in ENDINGS if ending != ".txt")
 """A text alone does not say where a row ends."""
