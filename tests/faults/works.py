@@ -18,6 +18,8 @@ from faults.child import neurise_main
 
 from neurise import presets
 from neurise.experiments import grid, store
+from neurise.files import SCRATCH
+from neurise.loading import load
 from neurise.persistence import load_folder, load_tensors
 from neurise.training.state import CHECKPOINT
 
@@ -68,7 +70,8 @@ class Train(Work):
     """A committee of two parts, each with checkpoints, learnt into an empty folder. Goes on with ``--resume``."""
 
     name = "train"
-    words = ("--width", "4", "--depth", "1", "--batch-size", "16", "--max-steps", "20", "--set", "members=2", "--device", "cpu")
+    words = ("--width", "4", "--depth", "1", "--batch-size", "16", "--set", "members=2", "--device", "cpu")
+    steps = 20
     first: tuple[str, ...] = ()
     second: tuple[str, ...] = ("--resume",)
 
@@ -82,23 +85,23 @@ class Train(Work):
         return partial(neurise_main, *self._words(folder), *self.second)
 
     def _words(self, folder: Path) -> tuple[str, ...]:
-        return ("train", str(folder / "rows.npy"), "-o", str(folder / "model"), *self.words)
+        steps = ("--max-steps", str(self.steps))
+        return ("train", str(folder / "rows.npy"), "-o", str(folder / "model"), *steps, *self.words)
 
     def is_there(self, folder: Path) -> bool:
         return (folder / "model/config.json").exists() or (folder / "model/model.safetensors").exists()
 
     def result(self, folder: Path) -> Any:
-        config, tensors = load_folder(folder / "model")
-        weights = hashlib.sha256(b"".join(tensors[name].numpy().tobytes() for name in sorted(tensors))).hexdigest()
-        return weights, json.dumps(_timeless(config), sort_keys=True)
+        return _as_text(folder / "model")
 
     def damage(self, folder: Path, acks: Sequence[str], old: Any, new: Any) -> str:
         found = self._found(folder)
         early = found is not None and '"stopped": "interrupted"' in found[1]  # a whole model, saved before its time
         if not (found in (old, new) or early):
             return "the model is neither the old nor the new one"
-        for path in (folder / "model").rglob(CHECKPOINT):
-            load_tensors(path)
+        for path in folder.rglob(CHECKPOINT):
+            if SCRATCH not in path.parts:
+                load_tensors(path)
         if found == new:
             return ""
         for path, step in _last_steps(acks).items():
@@ -115,7 +118,7 @@ class Train(Work):
             return None
 
     def repeated(self, before: Sequence[str], after: Sequence[str]) -> str:
-        if not self.second or "--resume" not in self.second:
+        if "--resume" not in self.second:
             return ""
         safe = _last_steps(before)
         for line in after:
@@ -129,6 +132,7 @@ class TrainOver(Train):
     """The same over a model that is there, which must be whole until the new one is."""
 
     name = "train over a model"
+    steps = 10
     first = second = ("--force",)
 
     def prepare(self, folder: Path) -> None:
@@ -136,10 +140,31 @@ class TrainOver(Train):
         tiny.model(members=1).fit(tiny.spins(40, 3, seed=9), max_steps=3, device="cpu", verbose=False).save(folder / "model")
 
 
+class Save(Work):
+    """A model that is saved over another one."""
+
+    name = "save"
+
+    def prepare(self, folder: Path) -> None:
+        for name, seed in (("model", 1), ("other", 2)):
+            made = tiny.model(members=1).fit(tiny.spins(40, 3), max_steps=3, seed=seed, device="cpu", verbose=False)
+            made.save(folder / name)
+
+    def run(self, folder: Path) -> Run:
+        return partial(expecting, partial(copy_model, folder / "other", folder / "model"))
+
+    def is_there(self, folder: Path) -> bool:
+        return True
+
+    def result(self, folder: Path) -> Any:
+        return _as_text(folder / "model")
+
+
 class Checkpoint(Train):
     """Training with its checkpoints in a folder of their own."""
 
     name = "checkpoint"
+    steps = 10
 
     def _words(self, folder: Path) -> tuple[str, ...]:
         return (*super()._words(folder), "--checkpoint", str(folder / "state"))
@@ -155,7 +180,7 @@ class Experiment(Work):
         self.where = executor
 
     def run(self, folder: Path) -> Run:
-        return partial(run_grid, folder, self.where, self.workers, self.size)
+        return partial(expecting, partial(run_grid, folder, self.where, self.workers, self.size))
 
     def is_there(self, folder: Path) -> bool:
         return (folder / "results.jsonl").exists() and (folder / "results.jsonl").stat().st_size > 0
@@ -163,8 +188,9 @@ class Experiment(Work):
     def result(self, folder: Path) -> Any:
         rows = store.read(folder / "results.jsonl").rows
         lines = (folder / "results.jsonl").read_bytes().splitlines()
-        whole = [json.loads(line)["key"] for line in lines if line.startswith(b"{") and line.endswith(b"}")]
-        if len(whole) != len(set(whole)):
+        whole = [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"}")]
+        done = [row["key"] for row in whole if row["status"] == "done"]
+        if len(done) != len(set(done)):
             raise ValueError("a row is there twice")
         return sorted((row["key"], row["status"], json.dumps(row["metrics"])) for row in rows)
 
@@ -248,6 +274,20 @@ def data_make(ending: str) -> OneFile:
     return OneFile("data make", ending, "data", "make", "ghz", "--qubits", "3", "-n", "50")
 
 
+def expecting(work: Run) -> None:
+    """End as the command line does where the system refuses something: with a message, and without a traceback."""
+    try:
+        work()
+    except (OSError, ValueError) as error:
+        print(error)
+        raise SystemExit(1) from None
+
+
+def copy_model(source: Path, target: Path) -> None:
+    """Load a model and save it elsewhere."""
+    load(source).save(target)
+
+
 def run_grid(folder: Path, executor: str, workers: int, size: int) -> None:
     """Run a grid of small cells."""
     summary = grid.run(
@@ -255,6 +295,13 @@ def run_grid(folder: Path, executor: str, workers: int, size: int) -> None:
     )
     if summary.failed or summary.missing:
         raise SystemExit(1)
+
+
+def _as_text(folder: Path) -> tuple[str, str]:
+    """Read a model as what can be compared: a digest of its weights, and its description without times."""
+    config, tensors = load_folder(folder)
+    weights = hashlib.sha256(b"".join(tensors[name].numpy().tobytes() for name in sorted(tensors))).hexdigest()
+    return weights, json.dumps(_timeless(config), sort_keys=True)
 
 
 def _timeless(value: Any) -> Any:
