@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny
+from lock_holder import held_elsewhere
 from steps import replace_steps
 from typer.testing import CliRunner, Result
 
@@ -209,6 +210,29 @@ def test_an_unfinished_run_is_not_thrown_away_unasked(rows: Path, model: Path) -
     assert (model / CHECKPOINT).read_bytes() == b"precious"
     assert run("train", rows, "-o", model, *SMALL, "--force").exit_code == 0
     assert not (model / CHECKPOINT).exists()
+
+
+@pytest.mark.parametrize("left", [f"part-1/{CHECKPOINT}", CHECKPOINT])
+def test_what_is_left_of_a_committees_run_is_asked_about_and_removed(rows: Path, model: Path, left: str) -> None:
+    (model / left).parent.mkdir(parents=True)
+    (model / left).write_bytes(b"precious")
+    committee = [*FAST, "--set", "members=2", "--set", "architecture__pairwise=true"]
+    result = run("train", rows, "-o", model, *committee)
+    assert result.exit_code == 1
+    assert f"{model / left} belongs to an unfinished run; --resume goes on with it" in result.stderr
+    assert run("train", rows, "-o", model, *committee, "--force").exit_code == 0
+    assert len(neurise.load(model).conditionals.description()["members"]) == 2
+    assert sorted(path.name for path in model.iterdir()) == ["config.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("option", ["-o", "--checkpoint"])
+def test_two_runs_into_one_folder_are_refused(rows: Path, model: Path, tmp_path: Path, option: str) -> None:
+    with held_elsewhere(model) as other:
+        result = run("train", rows, "-o", tmp_path / "another", *SMALL, option, model)
+    assert result.exit_code == 1
+    assert f"{model} is in use: process {other.pid} on" in result.stderr
+    assert not (model / "config.json").exists()
+    assert run("train", rows, "-o", model, *SMALL).exit_code == 0
 
 
 # --- when it does not go well --------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def test_what_is_left_of_a_killed_write_does_no_harm(tmp_path: Path, monkeypatch
 def test_a_checkpoint_is_not_overwritten_by_mistake(tmp_path: Path) -> None:
     run({}, checkpoint=tmp_path)
     model = tiny.model()
-    with pytest.raises(FileExistsError, match=r"checkpoint\.safetensors exists; pass resume=True.*or remove it"):
+    with pytest.raises(FileExistsError, match=r"checkpoint\.safetensors exists; pass resume=True.*or start again"):
         model.fit(tiny.spins(), max_steps=STEPS, checkpoint=tmp_path)
     assert not hasattr(model, "objective_")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,10 +110,10 @@ def train(
     """
     from neurise import devices
     from neurise.training import distributed
-    from neurise.training.state import CHECKPOINT
+    from neurise.training.state import CHECKPOINT, checkpoints_in
 
     state = (checkpoint or output) / CHECKPOINT
-    if resume and not state.exists():
+    if resume and not checkpoints_in(state.parent):
         if _is_finished(output):
             print_json({"model": str(output), "finished": True}) if as_json else None
             say(f"{output} holds a finished model: there is nothing to go on with")
@@ -138,12 +140,12 @@ def train(
         raise ValueError(f"{data} has no rows to learn from")
     if any(part is not None for part in (rows.validation, rows.test, rows.law)) and "alphabet" in kind.parameters():
         params.setdefault("alphabet", rows.symbols.tolist())  # the rows to learn from may lack a symbol that those have
-    if distributed.is_leader():
-        _make_room(output, state, resume=resume, force=force)
-
-    fitted: Model = kind().set_params(**params)
-    fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
-    _fit(fitted, rows, output, state, resume=resume, **fit)
+    with _alone_in(output, state.parent):
+        if distributed.is_leader() and not resume:
+            _make_room(output, state, force=force)
+        fitted: Model = kind().set_params(**params)
+        fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
+        _fit(fitted, rows, output, state, resume=resume, **fit)
     _report(fitted, rows, output, config, as_json=as_json)
     if fitted.stopped_ == "interrupted":
         where = f"{state} holds the state of the run: the same command with --resume goes on"
@@ -205,26 +207,38 @@ def _is_finished(output: Path) -> bool:
 
 
 def _holds_model(folder: Path) -> bool:
-    from neurise.persistence import CONFIG
+    from neurise.persistence import CONFIG, WEIGHTS
 
-    return (folder / CONFIG).exists()
+    return any((folder / name).exists() for name in (CONFIG, WEIGHTS))
 
 
-def _make_room(output: Path, state: Path, *, resume: bool, force: bool) -> None:
-    """See to it that the model can be saved in the end: nothing is worse than to find out after a night of training."""
-    from neurise.training.state import remove_checkpoints
+@contextmanager
+def _alone_in(*folders: Path) -> Iterator[None]:
+    """Hold the folders of a run, that no other writes to them; of several processes, the leader holds them for all.
 
-    for folder in (output, state.parent):
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is a file; a model is saved as a folder")
-        ancestor = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-        if not ancestor.is_dir() or not os.access(ancestor, os.W_OK | os.X_OK):
-            raise PermissionError(f"{folder} cannot be written: {ancestor} does not allow it")
-    if resume:
-        return
-    if state.exists():
+    Whether they can be written is seen first: nothing is worse than to find out after a night of training.
+    """
+    from neurise.locks import running_in
+    from neurise.training import distributed
+
+    with ExitStack() as held:
+        for folder in folders if distributed.is_leader() else ():
+            if folder.exists() and not folder.is_dir():
+                raise ValueError(f"{folder} is a file; a model is saved as a folder")
+            ancestor = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+            if not ancestor.is_dir() or not os.access(ancestor, os.W_OK | os.X_OK):
+                raise PermissionError(f"{folder} cannot be written: {ancestor} does not allow it")
+            held.enter_context(running_in(folder))
+        yield
+
+
+def _make_room(output: Path, state: Path, *, force: bool) -> None:
+    """Ask before a model or the state of a run is replaced."""
+    from neurise.training.state import checkpoints_in, remove_checkpoints
+
+    if found := checkpoints_in(state.parent):
         ways_out = "--resume goes on with it, --force starts again"
-        ask_before_replacing(f"{state} belongs to an unfinished run", force=force, ways_out=ways_out)
+        ask_before_replacing(f"{found[0]} belongs to an unfinished run", force=force, ways_out=ways_out)
         remove_checkpoints(state.parent)
     elif _holds_model(output):
         ask_before_replacing(f"{output} holds a model already", force=force)

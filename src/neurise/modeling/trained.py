@@ -24,7 +24,7 @@ from neurise.training import distributed, placing
 from neurise.training.loop import TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
 from neurise.training.settings import PRECISIONS, Settings, Training
-from neurise.training.state import TrainingState, part_folder
+from neurise.training.state import TrainingState, claimed, part_folder
 
 SMALL = 2**23
 """Bytes of a batch below which one thread is as fast as several: its products are over before the others have begun."""
@@ -65,9 +65,15 @@ class Job:
         network.to(self.device)
 
     def run(
-        self, *, checkpoint: Path | None, resume: bool, verbose: bool | None, watchers: Sequence[Watcher] = ()
+        self,
+        *,
+        checkpoint: Path | None,
+        resume: bool,
+        verbose: bool | None,
+        watchers: Sequence[Watcher] = (),
+        part: int = 0,
     ) -> None:
-        """Train. The network ends with the best weights, whatever ends the run."""
+        """Train, as the part of that number of a run. The network ends with the best weights, whatever ends it."""
         began, threads = time.monotonic(), torch.get_num_threads()
         try:
             self.begin()
@@ -89,7 +95,7 @@ class Job:
                 held,
                 settings,
                 generator=torch.Generator(self.device).manual_seed(self.seed),
-                fingerprint={} if checkpoint is None else self._fingerprint(rows),
+                fingerprint={} if checkpoint is None else self._fingerprint(rows, part),
                 checkpoint=checkpoint,
                 resume=resume,
                 verbose=verbose,
@@ -102,7 +108,7 @@ class Job:
         finally:
             torch.set_num_threads(threads)
 
-    def _fingerprint(self, rows: Source) -> dict[str, Any]:
+    def _fingerprint(self, rows: Source, part: int) -> dict[str, Any]:
         """Return what a checkpoint must share with this run to be gone on from."""
         found = {
             "data": digest(self.rows, self.held),
@@ -111,6 +117,7 @@ class Job:
             "max_steps": self.settings.max_steps,
             "max_seconds": self.limit,
             "device": self.device.type,
+            **({"part": part} if part else {}),
         }
         # Streamed rows give other draws, and whether they are streamed depends on how much memory is free.
         return {**found, "rows": "streamed"} if placing.is_streamed(rows) else found
@@ -243,6 +250,11 @@ class TrainedModel(Model):
                 job.begin()
             self.adopt(jobs, rows, run)
             return
+        with claimed(run.checkpoint, len(jobs), resume=run.resume):
+            self._train(jobs, rows, run)
+
+    def _train(self, jobs: list[Job], rows: Rows, run: Run) -> None:
+        """Train one job after another."""
         began, trained, lost = time.monotonic(), list[Job](), None
         for number, job in enumerate(jobs):
             trained.append(job)
@@ -255,6 +267,7 @@ class TrainedModel(Model):
             try:
                 job.run(
                     checkpoint=None if run.checkpoint is None else part_folder(run.checkpoint, number),
+                    part=number,
                     resume=run.resume,
                     verbose=run.verbose,
                     watchers=() if run.callback is None else self._watchers(run.callback, job),

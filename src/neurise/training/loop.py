@@ -20,7 +20,7 @@ from neurise.training import distributed
 from neurise.training.distributed import Team
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
-from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
+from neurise.training.state import CHECKPOINT, START_AGAIN, TrainingState, Weights, copied
 from neurise.training.step import Score, Step, noised, optimizer, scorer
 
 CHECK_EVERY = 50
@@ -94,7 +94,7 @@ def train(
     path = None if checkpoint is None else checkpoint / CHECKPOINT
     if path is not None and _exists(path, team):
         if not resume:
-            raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
+            raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or {START_AGAIN}")
         state.restore(path, fingerprint)
     leads = team is None or team.is_leader
     shown = leads and verbose is not False

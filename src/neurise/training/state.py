@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,15 @@ from safetensors import safe_open
 from torch import Generator, Tensor, nn
 
 from neurise.files import write_atomically
+from neurise.locks import running_in
 from neurise.persistence import load_tensors, save_tensors
+from neurise.training import distributed
 
 CHECKPOINT = "checkpoint.safetensors"
 PART = "part-"
 """How the folders of further parts of a model begin."""
+START_AGAIN = "start again: --force on the command line, neurise.training.state.remove_checkpoints(folder) in Python"
+"""How all checkpoints of a run are removed; a part that is left alone would be taken for one of the new run."""
 FORMAT = 2
 TIE = 1e-12
 """Nats. Scores that differ by less are equal: other machines round differently."""
@@ -162,7 +166,7 @@ class TrainingState:
         differing = [key for key in {**fingerprint, **before} if before.get(key) != fingerprint.get(key)]
         if differing:
             changes = "; ".join(f"{key} was {before.get(key)!r}, is {fingerprint.get(key)!r}" for key in differing)
-            raise ValueError(f"{path} belongs to another run ({changes}); resume with the same, or remove the file")
+            raise ValueError(f"{path} belongs to another run ({changes}); resume with the same, or {START_AGAIN}")
         self.network.load_state_dict(_under("network.", tensors))
         # A file keeps its tensors in an order of its own; the average keeps that of the network's parameters.
         average, best = _under("average.", tensors), _under("best.", tensors)
@@ -183,6 +187,32 @@ class TrainingState:
 def part_folder(folder: Path, number: int) -> Path:
     """Where the checkpoint of a part of a model is kept: the first one's in the folder itself."""
     return folder if number == 0 else folder / f"{PART}{number}"
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """Return the checkpoints of a run, those of its further parts too, whether or not the first is there."""
+    return [place for place in (folder / CHECKPOINT, *sorted(folder.glob(f"{PART}*/{CHECKPOINT}"))) if place.exists()]
+
+
+@contextmanager
+def claimed(folder: Path | None, parts: int, *, resume: bool) -> Iterator[None]:
+    """Hold the folder of a run's checkpoints, after checking that what is there may be gone on from.
+
+    A run that starts afresh where any part of another is left, or that has fewer parts than are there, is refused before
+    it has begun.
+    """
+    if folder is None:
+        yield
+        return
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; a checkpoint is kept in a folder")
+    with running_in(folder) if distributed.is_leader() else nullcontext():
+        found, own = checkpoints_in(folder), {part_folder(folder, number) / CHECKPOINT for number in range(parts)}
+        if found and not resume:
+            raise FileExistsError(f"{found[0]} exists; pass resume=True to go on from it, or {START_AGAIN}")
+        if strange := [place for place in found if place not in own]:
+            raise ValueError(f"{strange[0]} belongs to another run, of more parts than this one; {START_AGAIN}")
+        yield
 
 
 def remove_checkpoints(folder: Path) -> None:
