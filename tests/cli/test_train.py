@@ -351,3 +351,15 @@ def test_a_full_disk_under_the_checkpoint(
     assert "No space left on device" in result.stderr
     assert f"saved in {model}" in result.stderr
     assert len(neurise.load(model).sample(5)) == 5
+
+
+def test_resume_removes_what_a_kill_at_the_very_end_has_left(rows: Path, model: Path) -> None:
+    assert run("train", rows, "-o", model, *SMALL).exit_code == 0
+    before = sorted(path.name for path in model.iterdir())
+    (model / "part-1").mkdir()
+    (model / "part-1" / CHECKPOINT).write_bytes(b"of the second half")
+    (model / ".run.lock").touch()
+    result = run("train", rows, "-o", model, *SMALL, "--resume")
+    assert result.exit_code == 0
+    assert "nothing to go on with" in result.stderr
+    assert sorted(path.name for path in model.iterdir()) == before

@@ -36,7 +36,7 @@ def small_disks(bench: Bench, sizes: Sequence[int]) -> Count:
     count = Count(bench.work.name, bench.work.executor, "a small disk", "real")
     for size in sizes:
         with _disk(bench, f"disk-{size}", ROOM) as folder:
-            _remount(folder, f"size={_used(folder) + size}")
+            _remount(folder, f"size={max(4096, _used(folder) + size)}")
             _count(bench, count, folder, bench.work.run(folder), partial(_remount, folder, f"size={ROOM}"))
     return count
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from faults.child import CRASHED
 from faults.runs import Launcher
 from faults.trials import Bench, Count
-from faults.works import Experiment, Train, Tune, Work
+from faults.works import Train, Work
 
 
 class OtherTrain(Train):
@@ -41,17 +41,10 @@ def _once(bench: Bench, rival: Work, folder: Path, allowed: list[object]) -> str
     if all(one.code for one in ended):
         return f"both failed: {ended[0].printed.strip()[-200:]} / {ended[1].printed.strip()[-200:]}"
     winners = [allowed[place] for place, one in enumerate(ended) if one.code == 0]
-    shared = isinstance(bench.work, Experiment | Tune)  # runs that share their work, where all cells are wanted by both
-    if isinstance(bench.work, Train) and len(winners) > 1:
-        return "both trained into one folder and said that all went well: one model is lost"
     try:
-        found = bench.work.result(folder)
+        damage = bench.work.damage_by_two(folder, winners)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    if shared and not isinstance(bench.work, Experiment):
-        if found[-1] < allowed[0][-1]:  # type: ignore[index]
-            return f"{found[-1]} trials are there"
-    elif found not in winners:
-        return "what is there is of neither"
-    shutil.rmtree(folder)
-    return ""
+        damage = f"{type(error).__name__}: {error}"
+    if not damage:
+        shutil.rmtree(folder)
+    return damage

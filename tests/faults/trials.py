@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -73,11 +73,12 @@ class Bench:
             if fault.action is Action.JUMP:
                 work = partial(jumping, work, control, fault.at, fault.jump)
             ended = self.launcher.start(work, folder, fault, control).finish()
+            if fault.action is Action.VANISH:
+                ended = _brought_back(folder, ended)
             kind = ended.events[fault.at - 1] if 0 < fault.at <= len(ended.events) else "none"
             why = self.verdict(folder, ended)
         if not why:
-            for place in (folder, folder.with_name(f"{folder.name}.gone")):
-                shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder)
         return kind, why
 
     def verdict(self, folder: Path, ended: Ended) -> str:
@@ -89,8 +90,6 @@ class Bench:
             return "it hung"
         if ended.code == CRASHED:
             return f"it ended in a traceback: {ended.printed.strip().splitlines()[-1][:300]}"
-        if not folder.exists():  # it was moved away
-            folder.with_name(f"{folder.name}.gone").rename(folder)
         try:
             damage = self.work.damage(folder, ended.acks, self.old, self.new)
         except Exception as error:
@@ -112,6 +111,13 @@ class Bench:
         if more := _names(folder) - self.names:
             return f"left behind: {', '.join(sorted(more))}"
         return self.work.repeated(before.acks, after.acks)
+
+
+def _brought_back(folder: Path, ended: Ended) -> Ended:
+    """Put a folder back that was moved away; what was written in its old place since then, and promised, does not count."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.with_name(f"{folder.name}.gone").rename(folder)
+    return replace(ended, acks=[], code=ended.code or 1) if ended.code is not None else ended
 
 
 def spread(n: int, most: int | None) -> Sequence[int]:

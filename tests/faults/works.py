@@ -61,6 +61,10 @@ class Work(ABC):
         """Say what was safe before the fault and was done again after it."""
         return ""
 
+    def damage_by_two(self, folder: Path, winners: Sequence[Any]) -> str:
+        """Say what two runs at once have broken. ``winners`` are the results of those that said that all went well."""
+        return "" if self.result(folder) in winners else "what is there is of neither"
+
     @abstractmethod
     def is_there(self, folder: Path) -> bool:
         """Whether there is a result, whole or not."""
@@ -110,6 +114,10 @@ class Train(Work):
             if _step(Path(path)) < step:
                 return f"the checkpoint is of step {_step(Path(path))}, and {step} was safe"
         return ""
+
+    def damage_by_two(self, folder: Path, winners: Sequence[Any]) -> str:
+        both = "both said that all went well: one model is lost" if len(winners) > 1 else ""
+        return both or super().damage_by_two(folder, winners)
 
     def _found(self, folder: Path) -> Any:
         try:
@@ -186,13 +194,20 @@ class Experiment(Work):
         return (folder / "results.jsonl").exists() and (folder / "results.jsonl").stat().st_size > 0
 
     def result(self, folder: Path) -> Any:
-        rows = store.read(folder / "results.jsonl").rows
         lines = (folder / "results.jsonl").read_bytes().splitlines()
         whole = [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"}")]
         done = [row["key"] for row in whole if row["status"] == "done"]
         if len(done) != len(set(done)):
             raise ValueError("a row is there twice")
+        return self._rows(folder)
+
+    def _rows(self, folder: Path) -> Any:
+        rows = store.read(folder / "results.jsonl").rows
         return sorted((row["key"], row["status"], json.dumps(row["metrics"])) for row in rows)
+
+    def damage_by_two(self, folder: Path, winners: Sequence[Any]) -> str:
+        # Both may compute a cell, and reading counts one of the two; none may be missing.
+        return "" if self._rows(folder) in winners else "rows are missing, or others than they should be"
 
     def damage(self, folder: Path, acks: Sequence[str], old: Any, new: Any) -> str:
         there = _rows(folder / "results.jsonl")
@@ -233,6 +248,10 @@ class Tune(Work):
         ended = sum(line.count(b'"state":1') + line.count(b'"state":2') for line in _lines(folder / "best.journal"))
         safe = max((int(line.split()[1]) for line in acks), default=0)
         return f"{safe} trials were safe, and {ended} are there" if ended < safe else ""
+
+    def damage_by_two(self, folder: Path, winners: Sequence[Any]) -> str:
+        ended = self.result(folder)[-1]
+        return "" if ended >= self.trials else f"{ended} of {self.trials} trials are there"
 
     def repeated(self, before: Sequence[str], after: Sequence[str]) -> str:
         safe = max((int(line.split()[1]) for line in before), default=0)

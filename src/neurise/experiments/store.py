@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Raised whenever lines of an older version can no longer be read as they stand."""
 
+BEGINNING = b'{"format": '
+"""How every line begins, also one that was cut short."""
 NEEDED = ("status", "experiment", "scale", "key", "unit", "parameters", "seed", "metrics", "times", "code")
 
 Row = dict[str, Any]
@@ -43,19 +45,19 @@ def read(path: str | Path) -> Contents:
             f"there is no results file {place}; `neurise experiment run NAME --results {place}` makes one"
         )
     found: dict[tuple[str, ...], Row] = {}
-    damaged, whole = list[int](), 0
+    damaged, foreign = list[int](), 0
     with place.open("rb") as file:
         for number, line in enumerate(file, 1):
             row = _parsed(line, f"{place}, line {number}")
             if row is None:
                 damaged += [number] if line.strip() else []
+                foreign += not line.startswith(BEGINNING[: len(line.strip())])
                 continue
-            whole += 1
             identity = (row["key"], row["unit"], row["code"]["digest"])
             if row["status"] == "done" or identity not in found or found[identity]["status"] != "done":
                 found.pop(identity, None)
                 found[identity] = row
-    if damaged and not whole:
+    if foreign and not found:  # lines that were cut short are a results file's own
         raise ValueError(f"{place} is no results file of neurise: none of its lines is a result")
     return Contents(list(found.values()), damaged)
 
@@ -74,10 +76,14 @@ def append(path: str | Path, rows: Sequence[Row]) -> None:
             file.seek(end - 1)
             if file.read(1) != b"\n":  # a crash cut a line short: it stays as it is, and nothing is joined to it
                 lines = b"\n" + lines
-        written = file.write(lines)
-        if written != len(lines):
-            raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
-        os.fsync(file.fileno())
+        try:
+            written = file.write(lines)
+            if written != len(lines):
+                raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(end)  # rows that are not safe are not there: they will be computed again
+            raise
 
 
 def value(row: Mapping[str, Any], name: str) -> Any:

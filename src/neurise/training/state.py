@@ -18,7 +18,7 @@ import torch
 from safetensors import safe_open
 from torch import Generator, Tensor, nn
 
-from neurise.files import write_atomically
+from neurise.files import remove_leftovers, write_atomically
 from neurise.locks import running_in
 from neurise.persistence import load_tensors, save_tensors
 from neurise.training import distributed
@@ -220,6 +220,7 @@ def remove_checkpoints(folder: Path) -> None:
     (folder / CHECKPOINT).unlink(missing_ok=True)
     for part in folder.glob(f"{PART}*"):
         (part / CHECKPOINT).unlink(missing_ok=True)
+        remove_leftovers(part)
         with suppress(OSError):  # something else is in it
             part.rmdir()
 

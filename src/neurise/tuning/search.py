@@ -120,13 +120,20 @@ def _work(
         if deadline is not None and time.time() >= deadline:
             return
         study.sampler = search.sample(place)
-        # A configuration that does not fit into memory is a bad one; the search goes on.
-        study.optimize(
-            lambda trial: run_trial(search.task, trial), n_trials=1, catch=(MemoryError, torch.OutOfMemoryError)
-        )
+        _one_trial(search.task, study)
         _keep(search, study)
         if progress is not None:
             _show(progress, search, study)
+
+
+def _one_trial(task: Task, study: optuna.Study) -> None:
+    try:
+        # A configuration that does not fit into memory is a bad one; the search goes on.
+        study.optimize(lambda trial: run_trial(task, trial), n_trials=1, catch=(MemoryError, torch.OutOfMemoryError))
+    except AssertionError as error:
+        if isinstance(error.__context__, OSError):  # what Optuna makes of a full disk under its journal
+            raise error.__context__ from None
+        raise
 
 
 def _work_together(
