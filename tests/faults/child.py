@@ -54,7 +54,9 @@ def warm_up() -> None:
     torch.set_num_threads(1)
     round_robin.fit_terms = lambda job, held, graph: None  # no file is touched in it, and it takes most of the time
     with tempfile.TemporaryDirectory() as folder:
-        fitted = tiny.model(members=2, architecture__pairwise=True).fit(tiny.spins(), max_steps=10, device="cpu", verbose=False)
+        fitted = tiny.model(members=2, architecture__pairwise=True).fit(
+            tiny.spins(), max_steps=10, device="cpu", verbose=False
+        )
         fitted.save(folder)
         fitted.sample(2, seed=0)
     if len(list(Path("/proc/self/task").iterdir())) > 1:
@@ -111,7 +113,9 @@ def _acknowledge(place: Path) -> None:
         return noted
 
     TrainingState.save = after(TrainingState.save, lambda state, path, *_: f"{path} {state.step}")  # type: ignore[method-assign]
-    store.append = after(store.append, lambda path, rows: "\n".join(f"row {row['key']} {row['status']}" for row in rows))
+    store.append = after(
+        store.append, lambda path, rows: "\n".join(f"row {row['key']} {row['status']}" for row in rows)
+    )
     search._keep = after(search._keep, lambda wanted, study: f"trials {sum(search.counts(study).values())}")
 
 
@@ -129,7 +133,6 @@ def jumping(work: Callable[[], None], control: Path, at: int, seconds: int) -> N
 
         setattr(time, name, told)
     work()
-
 
 
 if multiprocessing.parent_process() is None and "forkserver" in str(sys.orig_argv):

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import local_dask
+
+from faults.grids import Experiment, Tune
 from faults.injection import Control, Fault
-from faults.works import Experiment, Run, Train, Tune
+from faults.training import Train
+from faults.works import Run
 
 SLURM = Path(__file__).parents[1] / "experiments/slurm.sh"
 SLURM_PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")

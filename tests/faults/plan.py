@@ -10,9 +10,11 @@ from pathlib import Path
 from faults import injection, real, together
 from faults.broken import Forgetful, InPlace, LitterBug
 from faults.clusters import DaskExperiment, SlurmExperiment, TorchrunTrain, TuneTogether, slurm, why_no_slurm
+from faults.grids import Experiment, Tune
 from faults.runs import Launcher
+from faults.training import Checkpoint, TimedTrain, Train, TrainOver
 from faults.trials import Bench, Count, sweep
-from faults.works import Checkpoint, Experiment, Save, Train, TrainOver, Tune, Work, data_make, sample
+from faults.works import Save, Work, data_make, sample
 
 Most = int | None
 """At most so many events of a sweep are tried, spread evenly; None for all of them."""
@@ -38,7 +40,10 @@ class Hall:
 
 def alone() -> list[Work]:
     """Works in one process."""
-    files = [*map(sample, (".csv", ".npz", ".npy", ".tsv", ".csv.gz")), *map(data_make, (".npz", ".csv", ".npy", ".csv.gz"))]
+    files = [
+        *map(sample, (".csv", ".npz", ".npy", ".tsv", ".csv.gz")),
+        *map(data_make, (".npz", ".csv", ".npy", ".csv.gz")),
+    ]
     return [Experiment(size=8), Save(), *files, Tune(), Train(), TrainOver(), Checkpoint()]
 
 
@@ -86,9 +91,14 @@ def folders(hall: Hall, most: Most) -> Iterator[Count]:
 
 def clocks(hall: Hall, most: Most) -> Iterator[Count]:
     """Clocks that jump by eleven days, forth and back."""
-    for work in (Train(), Experiment(size=8), Tune(), sample(".csv"), data_make(".npz")):
+    for work in (Train(), TimedTrain(), Experiment(size=8), Tune(), sample(".csv"), data_make(".npz")):
         for seconds in (FAR, -FAR):
-            yield from sweep(hall.bench(work), f"clock {seconds:+} s", partial(injection.jump, seconds=seconds), most or 4)
+            yield from sweep(
+                hall.bench(work), f"clock {seconds:+} s", partial(injection.jump, seconds=seconds), most or 4
+            )
+    for seconds in (FAR, -FAR):
+        pool = hall.bench(Experiment("process", 2, 2))
+        yield from sweep(pool, f"clock {seconds:+} s", partial(injection.jump, seconds=seconds), 1)
 
 
 def disks(hall: Hall, most: Most) -> Iterator[Count]:

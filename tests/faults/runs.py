@@ -45,7 +45,10 @@ class Under:
         _end_session(self.process.pid, patience=30.0 if code is not None else 0.0)
         self.process.join()
         events, fired = self.control.read() if self.control else ([], False)
-        read = [place.read_text(encoding="utf-8", errors="replace") if place.exists() else "" for place in (self.acks, self.log)]
+        read = [
+            place.read_text(encoding="utf-8", errors="replace") if place.exists() else ""
+            for place in (self.acks, self.log)
+        ]
         return Ended(code, events, fired, read[0].splitlines(), read[1])
 
 
@@ -57,7 +60,9 @@ class Launcher:
     scratch: Path  # for logs and control files, outside of the folders at risk
     started: int = field(default=0)
 
-    def start(self, work: Callable[[], None], folder: Path, fault: Fault | None = None, control: Path | None = None) -> Under:
+    def start(
+        self, work: Callable[[], None], folder: Path, fault: Fault | None = None, control: Path | None = None
+    ) -> Under:
         """Begin a run whose file events under a folder are counted, and go wrong as the fault says."""
         from faults import child
 

@@ -8,12 +8,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+
 from faults import injection, real, together
+from faults.grids import Experiment, Tune
 from faults.injection import Fault
 from faults.plan import FAR, Hall, blind_spots
 from faults.runs import launcher
+from faults.training import Train, TrainOver
 from faults.trials import Count, sweep
-from faults.works import Experiment, Save, Train, TrainOver, Tune, Work, data_make, sample
+from faults.works import Save, Work, data_make, sample
 
 pytestmark = pytest.mark.slow
 

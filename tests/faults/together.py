@@ -8,8 +8,9 @@ from pathlib import Path
 
 from faults.child import CRASHED
 from faults.runs import Launcher
+from faults.training import Train
 from faults.trials import Bench, Count
-from faults.works import Train, Work
+from faults.works import Work
 
 
 class OtherTrain(Train):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import time
 from pathlib import Path
 
@@ -49,15 +48,17 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
         fcntl.flock(another, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_a_full_disk_under_the_journal_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written, real = [], os.fsync
+@pytest.mark.parametrize("room", range(2, 12))
+def test_a_full_disk_under_the_journal_is_called_so(tmp_path: Path, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it is that finds no room: a parameter, an intermediate score, the end of a trial."""
+    written, real = list[object](), JournalFileBackend.append_logs
 
-    def full(descriptor: int) -> None:
-        written.append(descriptor)
-        if len(written) > 12:
+    def full(self: JournalFileBackend, logs: list[dict[str, object]]) -> None:
+        if len(written) >= room:
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(descriptor)
+        written.append(logs)
+        real(self, logs)
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(JournalFileBackend, "append_logs", full)
     with pytest.raises(OSError, match="No space left"):
         tune(cases.search(tmp_path, 9), verbose=False)

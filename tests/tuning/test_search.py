@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -233,3 +235,14 @@ def test_a_search_with_no_end_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(ValueError, match="2 were pruned and 0 failed"):
         tune(cases.search(tmp_path, 2, cases.task(steps=100)), verbose=False)
     assert json.loads((tmp_path / "study.journal").read_text().splitlines()[0])
+
+
+def test_a_wall_clock_that_jumps_neither_ends_a_search_nor_prolongs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jumps = iter([0.0])
+    clock = SimpleNamespace(time=lambda: time.time() + next(jumps, 1e6), monotonic=time.monotonic)
+    monkeypatch.setattr(searching, "time", clock)  # set forward after it was looked at once
+    found = cases.search(tmp_path, 2, seconds=1e5)
+    tune(found, verbose=False)
+    assert sum(counts(found.open()).values()) == 2

@@ -97,7 +97,8 @@ def tune(search: Search, *, workers: int = 1, verbose: bool | None = None) -> Co
         raise ValueError(f"seconds must be positive, got {search.seconds!r}")
     study = search.open()
     missing = trials - sum(counts(study).values())
-    deadline = None if search.seconds is None else time.time() + search.seconds
+    # One clock for all processes of a machine, which nobody sets back.
+    deadline = None if search.seconds is None else time.monotonic() + search.seconds
     progress = Progress("tuning", "trials", verbose=verbose, done=trials - missing, fraction=1 - missing / trials)
     try:
         if workers == 1 or missing <= 1:
@@ -117,7 +118,7 @@ def _work(
     search: Search, study: optuna.Study, tickets: Iterator[int], deadline: float | None, progress: Progress | None
 ) -> None:
     for place in tickets:
-        if deadline is not None and time.time() >= deadline:
+        if deadline is not None and time.monotonic() >= deadline:
             return
         study.sampler = search.sample(place)
         _one_trial(search.task, study)
