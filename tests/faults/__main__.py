@@ -12,7 +12,7 @@ from pathlib import Path
 
 from faults import injection, runs
 from faults.plan import SECTIONS, Hall, blind_spots
-from faults.trials import Count
+from faults.trials import NOT_REACHED, Count
 
 COLUMNS = (("work", 20), ("executor", 9), ("fault", 29), ("event", 9))
 NUMBERS = ("tries", "survived", "lost", "seconds")
@@ -40,7 +40,7 @@ def main() -> int:
                 for count in SECTIONS[section](hall, options.most):
                     counts.append(count)
                     print(_line(asdict(count)), *(f"    {loss}" for loss in count.losses), sep="\n", flush=True)
-    killed = [count for count in counts if count.fault.startswith("kill")]
+    killed = [count for count in counts if count.fault.startswith("kill") and count.event != NOT_REACHED]
     for title, some in (("kills", killed), ("all faults", counts)):
         tries, survived, lost = (sum(getattr(count, name) for count in some) for name in NUMBERS[:3])
         print(f"{title}: {tries:,} tries, {survived:,} survived, {lost:,} lost")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -54,6 +56,28 @@ class Forgetful(_File):
         return "it was said to be there, and is not" if promised else super().damage(folder, acks, old, new)
 
 
+class Unlocked(_File):
+    """Counts up without a lock: of two at once, one is lost."""
+
+    name = "broken: has no lock"
+
+    def prepare(self, folder: Path) -> None:
+        (folder / "made").write_text("0", encoding="utf-8")
+
+    def run(self, folder: Path) -> Run:
+        return partial(count_up, folder / "made")
+
+    def damage_by_two(self, folder: Path, winners: Sequence[Any]) -> str:
+        return "" if self.result(folder) == b"2" else "one of two was lost"
+
+
+def count_up(path: Path) -> None:
+    """Read, wait until the other has read too, and write."""
+    number = int(path.read_text(encoding="utf-8"))
+    time.sleep(1.0)
+    path.write_text(str(number + 1), encoding="utf-8")
+
+
 def write_in_place(path: Path) -> None:
     """Write as one should not."""
     path.write_bytes(NEW)
@@ -61,8 +85,6 @@ def write_in_place(path: Path) -> None:
 
 def write_beside(path: Path) -> None:
     """Write under a name that nobody will look for again."""
-    import os
-
     beside = path.with_name(f"made.{os.getpid()}")
     beside.write_bytes(NEW)
     beside.rename(path)

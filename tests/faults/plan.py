@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from faults import injection, real, together
-from faults.broken import Forgetful, InPlace, LitterBug
+from faults.broken import Forgetful, InPlace, LitterBug, Unlocked
 from faults.clusters import DaskExperiment, SlurmExperiment, TorchrunTrain, TuneTogether, slurm, why_no_slurm
 from faults.grids import Experiment, Tune
 from faults.runs import Launcher
@@ -136,7 +136,11 @@ SECTIONS: dict[str, Section] = {
 
 def blind_spots(hall: Hall) -> list[str]:
     """Name the broken works that the suite takes for sound ones: none, or the suite cannot be trusted."""
-    found = {
-        work.name: sweep(hall.bench(work), "kill", injection.kill) for work in (InPlace(), LitterBug(), Forgetful())
-    }
-    return [name for name, counts in found.items() if not sum(count.lost for count in counts)]
+    found = [
+        count
+        for work in (InPlace(), LitterBug(), Forgetful())
+        for count in sweep(hall.bench(work), "kill", injection.kill)
+    ]
+    found.append(together.collide(hall.bench(Unlocked()), Unlocked(), 1))
+    lost = {count.work for count in found if count.lost}
+    return sorted({count.work for count in found} - lost)

@@ -14,6 +14,9 @@ from faults.injection import Action, Fault
 from faults.runs import Ended, Launcher
 from faults.works import Work
 
+NOT_REACHED = "none"
+"""The event of a run that ended before it came to the one where something was to go wrong."""
+
 
 @dataclass
 class Count:
@@ -75,7 +78,7 @@ class Bench:
             ended = self.launcher.start(work, folder, fault, control).finish()
             if fault.action is Action.VANISH:
                 ended = _brought_back(folder, ended)
-            kind = ended.events[fault.at - 1] if 0 < fault.at <= len(ended.events) else "none"
+            kind = ended.events[fault.at - 1] if ended.fired else NOT_REACHED
             why = self.verdict(folder, ended)
         if not why:
             shutil.rmtree(folder)

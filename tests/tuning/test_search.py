@@ -15,6 +15,7 @@ import optuna
 import pytest
 import tiny
 import tuning_cases as cases
+from optuna.storages.journal import JournalFileBackend
 
 from neurise import exact, presets
 from neurise.dataset import Dataset
@@ -245,4 +246,27 @@ def test_a_wall_clock_that_jumps_neither_ends_a_search_nor_prolongs_it(
     monkeypatch.setattr(searching, "time", clock)  # set forward after it was looked at once
     found = cases.search(tmp_path, 2, seconds=1e5)
     tune(found, verbose=False)
+    assert sum(counts(found.open()).values()) == 2
+
+
+@pytest.mark.parametrize("at", range(3, 12))
+def test_a_trial_that_ctrl_c_ended_while_it_was_written_down_has_not_failed(
+    tmp_path: Path, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, real = list[object](), JournalFileBackend.append_logs
+
+    def interrupted(self: JournalFileBackend, logs: list[dict[str, Any]]) -> None:
+        real(self, logs)
+        written.append(logs)
+        if len(written) == at:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JournalFileBackend, "append_logs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            tune(cases.search(tmp_path, 2), verbose=False)
+    found = cases.search(tmp_path, 2)
+    assert counts(found.open())["failed"] == 0
+    tune(found, verbose=False)
+    assert counts(found.open())["failed"] == 0
     assert sum(counts(found.open()).values()) == 2

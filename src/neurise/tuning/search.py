@@ -131,8 +131,9 @@ def _one_trial(task: Task, study: optuna.Study) -> None:
     try:
         # A configuration that does not fit into memory is a bad one; the search goes on.
         study.optimize(lambda trial: run_trial(task, trial), n_trials=1, catch=(MemoryError, torch.OutOfMemoryError))
-    except AssertionError as error:
-        if isinstance(error.__context__, OSError):  # what Optuna makes of a full disk under its journal
+    except (AssertionError, UnboundLocalError) as error:
+        # What Optuna makes of a full disk under its journal, and of Ctrl-C while the end of a trial is written.
+        if isinstance(error.__context__, OSError | KeyboardInterrupt):
             raise error.__context__ from None
         raise
 
