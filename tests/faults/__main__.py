@@ -13,6 +13,7 @@ from pathlib import Path
 from faults import injection, runs
 from faults.plan import SECTIONS, Hall, blind_spots
 from faults.trials import NOT_REACHED, Count
+from neurise.files import write_text
 
 COLUMNS = (("work", 20), ("executor", 9), ("fault", 29), ("event", 9))
 NUMBERS = ("tries", "survived", "lost", "seconds")
@@ -40,14 +41,20 @@ def main() -> int:
                 for count in SECTIONS[section](hall, options.most):
                     counts.append(count)
                     print(_line(asdict(count)), *(f"    {loss}" for loss in count.losses), sep="\n", flush=True)
+                    if options.json:
+                        _keep(counts, options.json)
     killed = [count for count in counts if count.fault.startswith("kill") and count.event != NOT_REACHED]
     for title, some in (("kills", killed), ("all faults", counts)):
         tries, survived, lost = (sum(getattr(count, name) for count in some) for name in NUMBERS[:3])
         print(f"{title}: {tries:,} tries, {survived:,} survived, {lost:,} lost")
     print(f"{time.monotonic() - began:.0f} s")
-    if options.json:
-        options.json.write_text(json.dumps([asdict(count) for count in counts], indent=1) + "\n", encoding="utf-8")
     return int(any(count.lost for count in counts))
+
+
+def _keep(counts: list[Count], path: Path) -> None:
+    """Write the counts so far: a run that is stopped has not been in vain."""
+    rows = [asdict(count) | {"seconds": round(count.seconds, 1)} for count in counts]
+    write_text(path, json.dumps(rows, indent=1) + "\n")
 
 
 def _line(fields: dict[str, object]) -> str:
