@@ -2,6 +2,7 @@
  *
  * Loaded with LD_PRELOAD, so that Python, numpy and Rust are seen alike and every child process is too. The control file, which is
  * named by NEURISE_FAULTS or by faults_arm, is shared memory: all processes of a run count together, and only one of them fails.
+ * Calls that go to the system without the C library are not seen: of safetensors, which Rust writes, the last rename.
  * tests/faults/injection.py writes the control file and reads the counts; keep the two layouts the same.
  */
 #define _GNU_SOURCE

@@ -42,7 +42,7 @@ def alone() -> list[Work]:
     """Works in one process."""
     files = [
         *map(sample, (".csv", ".npz", ".npy", ".tsv", ".csv.gz")),
-        *map(data_make, (".npz", ".csv", ".npy", ".csv.gz")),
+        *map(data_make, (".npz", ".csv", ".npy", ".tsv", ".csv.gz")),
     ]
     return [Experiment(size=8), Save(), *files, Tune(), Train(), TrainOver(), Checkpoint()]
 
