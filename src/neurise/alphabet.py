@@ -6,6 +6,7 @@ one piece of code checks and translates all of them. Every error shows the bad v
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from neurise.fields import Field
 from neurise.space import MAX_STATES
 
 Symbols = Any
@@ -38,7 +40,7 @@ class Alphabet:
         """Read the alphabet off the data, or take the one that is named (which the data may not exceed)."""
         codes, dtype = codes_of(as_matrix(data), "X")
         if names is not None:
-            return cls(_named(names, dtype), dtype, isinstance(data, torch.Tensor))
+            return cls(named_codes(names, dtype), dtype, isinstance(data, torch.Tensor))
         found = _distinct(codes)
         if len(found) > MAX_STATES:
             raise ValueError(f"X has {len(found)} different symbols; at most {MAX_STATES} are supported")
@@ -94,12 +96,28 @@ class Alphabet:
         return {"codes": list(self.codes), "dtype": self.dtype, "tensor": self.tensor}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Alphabet:
-        """Undo :meth:`to_dict`."""
-        return cls(tuple(int(code) for code in fields["codes"]), str(fields["dtype"]), bool(fields["tensor"]))
+    def from_field(cls, field: Field, states: int) -> Alphabet:
+        """Undo :meth:`to_dict`, for so many states; whatever no data could have given is an error."""
+        codes = tuple(field["codes"].wholes(states, -(2**63), 2**63 - 1))
+        if len(set(codes)) < states:
+            raise field["codes"].wrong("different codes")
+        name, tensor = field["dtype"].text(), field["tensor"].flag()
+        try:
+            dtype = np.dtype(name)
+            usable = dtype.kind in "biuf" or name in ("U1", "S1")
+            stored = np.array(codes, dtype=UNITS[dtype.kind] if is_text(dtype) else dtype).tolist() if usable else ()
+        except (TypeError, ValueError, OverflowError):
+            stored = ()
+        if list(stored) != list(codes):
+            raise field["dtype"].wrong(f"a type of numbers or of single letters that holds {list(codes)[:5]}")
+        if dtype.kind == "U" and not all(0 <= code <= sys.maxunicode for code in codes):
+            raise field["codes"].wrong("code points of letters")
+        if tensor and (is_text(dtype) or not dtype.isnative):
+            raise field["tensor"].wrong(f"false: a torch tensor cannot hold the type {name}")
+        return cls(codes, name, tensor)
 
 
-def _named(names: Iterable[Any], dtype: str) -> tuple[int, ...]:
+def named_codes(names: Iterable[Any], dtype: str) -> tuple[int, ...]:
     """Check an alphabet that the user names, for data of a type."""
     # A set has no order of its own: letters would get other tokens in every process.
     if not isinstance(names, Iterable) or isinstance(names, set | frozenset):

@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from neurise.fields import parsed
 from neurise.files import rename, staged, write_text
 from neurise.locks import saving_in
 
@@ -31,6 +32,8 @@ READABLE = (1, FORMAT)
 """Formats that can be read: 1 is that of version 0.1."""
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+MOST_BYTES = 10**8
+"""Of a description; that of a large model has a few thousand."""
 PENDING = f"{CONFIG}.new"
 """The description of weights that are about to be, or have just been, made current."""
 LOOKS, PAUSE = 1000, 0.002
@@ -163,13 +166,16 @@ def _description(path: Path, digest: str) -> dict[str, Any] | None:
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} is no model folder: {path.name} is missing")
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size:,} bytes; a description has at most {MOST_BYTES:,}")
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
         raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
+    config = parsed(text, str(path))
     if not isinstance(config, dict) or "format" not in config:
         raise ValueError(f"{path} does not describe a model of neurise")
-    if config["format"] not in READABLE:
+    if type(config["format"]) is not int or config["format"] not in READABLE:
         raise ValueError(
             f"{path} has format {config['format']!r}, and this version of neurise reads formats 1 to {FORMAT}"
         )

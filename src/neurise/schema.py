@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from neurise import checks
-from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of
+from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of, named_codes
+from neurise.fields import Field
 from neurise.labels import Labels, as_labels
 from neurise.rows import Rows
-from neurise.space import Space
+from neurise.space import MAX_STATES, Space
 
 space_of = lru_cache(Space)
 """A space is a value: equal ones are one object."""
@@ -104,16 +105,37 @@ class Schema:
         }
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Schema:
-        """Undo :meth:`to_dict`."""
+    def from_field(cls, field: Field) -> Schema:
+        """Undo :meth:`to_dict`; whatever no data could have given is an error that names the field."""
+        sites, states = field["sites"].whole(1), field["states"].whole(1, MAX_STATES)
+        order = field["order"].wholes(sites, 0, sites - 1)
+        if len(set(order)) < sites:
+            raise field["order"].wrong(f"each of the sites 0 to {sites - 1} once")
         return cls(
-            Alphabet.from_dict(fields["alphabet"]),
-            Space(fields["sites"], fields["states"]),
-            tuple(fields["order"]),
-            torch.tensor(fields["constant"], dtype=torch.int64),
-            None if fields["labels"] is None else Labels.from_dict(fields["labels"]),
-            fields.get("count", 0),
+            Alphabet.from_field(field["alphabet"], states),
+            space_of(sites, states),
+            tuple(order),
+            torch.tensor(field["constant"].wholes(sites, -1, states - 1), dtype=torch.int64),
+            None if field["labels"].value is None else Labels.from_field(field["labels"]),
+            field["count"].whole() if "count" in field else 0,
         )
+
+    def check_params(self, params: Field) -> None:
+        """Raise ValueError where the order or the alphabet that a model was given is not the one that it was fitted with."""
+        order, names = (params[name].value if name in params else None for name in ("order", "alphabet"))
+        try:
+            same = checks.order(order, self.space.sites) == self.order
+        except (ValueError, TypeError, OverflowError):
+            same = False
+        if not same:
+            raise Field(order, f"{params.name}.order").wrong(f"the order of the schema, {list(self.order)[:10]}")
+        codes = self.alphabet.codes
+        try:
+            named = tuple(sorted(codes)) if names is None else named_codes(names, self.alphabet.dtype)
+        except (ValueError, TypeError, OverflowError):
+            named = ()
+        if named != codes:
+            raise Field(names, f"{params.name}.alphabet").wrong(f"the alphabet of the schema, {self.alphabet}")
 
 
 def learn_schema(

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from neurise.files import rename
 from neurise.progress import Progress
 
 BLOCK = 2**16
@@ -65,7 +66,7 @@ def download(
             for url in urls:
                 try:
                     _bring(url, part, checksum, check)
-                    part.replace(target)
+                    rename(part, target)
                     return target
                 except ValueError as error:
                     damaged = True

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from neurise.files import sync_folder
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -81,6 +83,8 @@ def append(path: str | Path, rows: Sequence[Row]) -> None:
             if written != len(lines):
                 raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
             os.fsync(file.fileno())
+            if not end:
+                sync_folder(place.parent)  # the file is new
         except OSError:
             file.truncate(end)  # rows that are not safe are not there: they will be computed again
             raise

@@ -15,6 +15,7 @@ from neurise import checks, conditionals, exact, likelihood
 from neurise.alphabet import Symbols
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.modeling.groups import Chain, Corrector
+from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Model, Request
 from neurise.sampling.clamped import draw_clamped
 from neurise.sampling.corrector import Sweeps, checked_sweeps
@@ -184,9 +185,5 @@ class ChainModel(Model):
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         with torch.device("meta"):
             made = conditionals.build(learnt["conditionals"], self.frame())
-        kept = dict(made.named_buffers(remove_duplicate=False))
-        made.to_empty(device=self.device_)
-        for name, buffer in kept.items():  # they are part of the schema, not of what was learnt
-            made.get_buffer(name).copy_(buffer)
-        made.requires_grad_(False).load_state_dict(dict(tensors))
+        load_exactly(made, tensors, self.device_)
         self.conditionals_ = made.lay_out()

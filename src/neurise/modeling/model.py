@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +15,8 @@ from torch import Generator, Tensor
 from neurise import checks, devices
 from neurise._version import __version__
 from neurise.alphabet import Symbols
+from neurise.fields import Field
+from neurise.modeling import loaded
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
 from neurise.modeling.summary import Summary
@@ -176,7 +179,9 @@ class Model(Estimator, ABC):
         """Take over what is known of the data; nothing is learnt yet."""
         known = getattr(type(self), "__dataclass_fields__", vars(self))
         self.fitted_params_ = {
-            name: vars(self)[name] for name in known if name in vars(self) and not name.endswith("_")
+            name: copy.deepcopy(vars(self)[name])  # a list may be changed after fit
+            for name in known
+            if name in vars(self) and not name.endswith("_")
         }
         for name, kind in self.groups.items():
             if type(self.fitted_params_[name]) is not kind:
@@ -301,6 +306,7 @@ class Model(Estimator, ABC):
     def save(self, path: str | Path) -> None:
         """Write the model to a folder: ``config.json`` and ``model.safetensors``. A model saved there is replaced."""
         schema = self._fitted()
+        self._check_changes()
         config = {
             "neurise": __version__,
             "model": type(self).__module__.rpartition(".")[2],
@@ -315,15 +321,27 @@ class Model(Estimator, ABC):
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters as they were fitted; those that say how to sample as they are."""
         now, then = self.flat_params(), flat(self.fitted_params_)
-        return {**then, **{name: now[name] for name in self.changeable}}
+        return {**then, **{name: now.get(name, then[name]) for name in self.changeable}}
+
+    def _check_changes(self) -> None:
+        """Raise ValueError for a parameter that was changed after ``fit`` to what no model can have: it could not be loaded."""
+        saved = type(self)().set_params(**self._saved_params())
+        saved.begin_fit(self._fitted(), self.device_)
+        saved.check()
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Self:
         """Make a fitted model from what :func:`neurise.persistence.load_folder` read."""
+        described = Field(dict(config))
+        schema = Schema.from_field(described["schema"])
+        loaded.check_tensors(tensors)
+        loaded.check_sizes(described, tensors)
+        history, stopped = loaded.checked_history(described["history"]), described["stopped"].text()
         model = cls().set_params(**config["params"])
-        model.begin_fit(Schema.from_dict(config["schema"]), device)
+        schema.check_params(described["params"])
+        model.begin_fit(schema, device)
         model.check()
-        model.history_, model.stopped_ = config["history"], config["stopped"]
+        model.history_, model.stopped_ = history, stopped
         model._restore(tensors, config["learnt"])
         return model
 

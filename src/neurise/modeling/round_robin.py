@@ -16,9 +16,11 @@ from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
 from neurise.energies.pairwise_regression import fit_terms
+from neurise.fields import Field
 from neurise.losses import Loss
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
+from neurise.modeling.loaded import checked_sizes
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
@@ -270,9 +272,18 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return {**super()._described(), "chosen": dict(self.chosen_._asdict())}
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
+        described = Field(learnt, "learnt")
+        has_known, knows = described["conditionals"]["answers"].value == "known_sites", self.schema_.constant >= 0
+        if has_known != bool(knows.any()):
+            raise ValueError(
+                f"schema.constant names {int(knows.sum())} sites that never vary, and learnt.conditionals.answers is "
+                f"{described['conditionals']['answers'].value!r}: they do not belong together"
+            )
+        if has_known and described["conditionals"]["unseen"].value != self.chain.unseen:
+            raise described["conditionals"]["unseen"].wrong(f"that of params.chain__unseen, {self.chain.unseen!r}")
         super()._restore(tensors, learnt)
-        if "chosen" in learnt:  # for another device other sizes might suit
-            self.chosen_ = Sizes(**learnt["chosen"])
+        if "chosen" in described:  # for another device other sizes might suit
+            self.chosen_ = checked_sizes(described["chosen"])
 
 
 def _members(described: Mapping[str, Any], weight: float = 1.0) -> Iterator[tuple[float, Mapping[str, Any]]]:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from neurise import checks, devices
 from neurise.modeling.estimator import plain
+from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
 from neurise.rows import Rows, Source, digest, split
@@ -307,8 +308,7 @@ class TrainedModel(Model):
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         self.objective_ = self.built()
-        network = self.objective_.network
-        network.to_empty(device=self.device_).requires_grad_(False).load_state_dict(dict(tensors))
+        load_exactly(self.objective_.network, tensors, self.device_)
 
 
 def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:

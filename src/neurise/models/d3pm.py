@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from neurise import discovery
-from neurise.checks import is_number, positive_whole
+from neurise.checks import flag, is_number, positive_whole
 from neurise.modeling.joint import Denoiser, JointChain, JointModel, JointObjective, Noise
 from neurise.models._d3pm.absorbing import AbsorbingSteps, linear_keep
 from neurise.models._d3pm.bound import elbo
@@ -143,7 +143,7 @@ class D3PM(JointModel):
             raise ValueError(f"auxiliary_weight must be a number, not negative, got {self.auxiliary_weight!r}")
         noise = self._noise()
         steps = make_steps(
-            noise, self.timesteps, posterior=self.posterior, offset=bool(self.offset), device=self.device_
+            noise, self.timesteps, posterior=self.posterior, offset=flag("offset", self.offset), device=self.device_
         )
         weights = (1.0, float(self.auxiliary_weight))
         bound_weight, ce_weight = weights if self.loss == "bound" else weights[::-1]

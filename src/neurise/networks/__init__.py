@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from neurise import discovery
+from neurise.fields import Field
 
 if TYPE_CHECKING:
     from neurise.networks.base import SiteNetwork
@@ -18,6 +19,9 @@ def build(description: Mapping[str, Any], space: Space, num_steps: int, classes:
 
     if "sum" in description:
         return Sum([build(part, space, num_steps, classes) for part in description["sum"]])
+    field = Field(dict(description), "learnt.conditionals.network")
+    for name in ("width", "depth"):
+        field[name].whole()
     options = {name: value for name, value in description.items() if name != "network"}
     made: SiteNetwork = discovery.find("neurise.networks", description["network"])(
         space, num_steps, classes=classes, **options

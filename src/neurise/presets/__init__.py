@@ -14,10 +14,14 @@ from typing import Any
 
 from neurise import discovery
 from neurise._version import __version__
+from neurise.fields import Field, parsed
 from neurise.files import write_text
 
 FORMAT = 1
 """Raised whenever a file of an older version can no longer be read as it stands."""
+
+MOST_BYTES = 10**7
+"""Of a configuration, which has a few hundred."""
 
 FOLDER = Path(__file__).parent
 
@@ -61,9 +65,11 @@ def load(name: str | Path) -> Configuration:
 
 def read(path: Path) -> Configuration:
     """Read a configuration, after checking that this version can use it."""
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size:,} bytes; a configuration has at most {MOST_BYTES:,}")
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        fields = parsed(path.read_text(encoding="utf-8"), f"the configuration {path}")
+    except UnicodeDecodeError as error:
         raise ValueError(f"{path} is damaged, or no configuration: it is not JSON ({error})") from error
     known = set(Configuration.__dataclass_fields__) - {"name"}
     if not isinstance(fields, dict) or not {"format", "model", "params"} <= fields.keys():
@@ -74,9 +80,16 @@ def read(path: Path) -> Configuration:
         raise ValueError(f"{path} has another format than this version of neurise reads, which is {FORMAT}")
     if unknown := sorted(fields.keys() - known):
         raise ValueError(f"{path} has the unknown entry {unknown[0]!r}; a configuration has {', '.join(sorted(known))}")
+    described = Field(fields, str(path))
     if not isinstance(fields["params"], dict):
         raise ValueError(f"{path}: params must map names to values, got {fields['params']!r}")
-    kind = discovery.find("neurise.models", fields["model"])
+    if "score" in described and fields["score"] is not None:
+        described["score"].number()
+    if "study" in described:
+        list(described["study"].entries())
+    if "neurise" in described:
+        described["neurise"].text()
+    kind = discovery.find("neurise.models", described["model"].text())
     if strange := sorted(fields["params"].keys() - kind.leaves().keys()):
         raise ValueError(f"{path}: {kind.unknown(strange[0])}")
     return Configuration(**fields, name=path.stem)

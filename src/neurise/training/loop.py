@@ -96,6 +96,10 @@ def train(
         if not resume:
             raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or {START_AGAIN}")
         state.restore(path, fingerprint)
+        if len(state.best_scores) not in (0, 0 if frozen is None else len(frozen[0])):
+            raise ValueError(
+                f"{path}: the tensor best_scores has {len(state.best_scores)} entries, not one per example"
+            )
     leads = team is None or team.is_leader
     shown = leads and verbose is not False
     progress = _progress(objective, rows, validation, settings, state, verbose) if shown else None

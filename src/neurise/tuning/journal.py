@@ -8,6 +8,8 @@ from typing import BinaryIO
 
 from optuna.storages.journal import JournalFileSymlinkLock
 
+from neurise.files import write_atomically
+
 
 class JournalLock(JournalFileSymlinkLock):
     """A lock on the journal itself, which the system takes back when its holder dies.
@@ -56,5 +58,5 @@ def _mend(path: Path, file: BinaryIO) -> None:
     content = file.read()
     if content.startswith(b"{"):  # whatever else it is, it is no journal, and not ours to cut
         whole = content.rfind(b"\n") + 1
-        path.with_name(f"{path.name}.damaged").write_bytes(content[whole:])
+        write_atomically(path.with_name(f"{path.name}.damaged"), lambda place: place.write_bytes(content[whole:]))
         file.truncate(whole)
