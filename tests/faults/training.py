@@ -115,6 +115,10 @@ class Checkpoint(Train):
     name = "checkpoint"
     steps = 10
 
+    def prepare(self, folder: Path) -> None:
+        super().prepare(folder)
+        (folder / "state").mkdir()  # by the user, whose folder it stays
+
     def _words(self, folder: Path) -> tuple[str, ...]:
         return (*super()._words(folder), "--checkpoint", str(folder / "state"))
 
