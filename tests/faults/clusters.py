@@ -51,6 +51,9 @@ class SlurmExperiment(Experiment):
     def __init__(self) -> None:
         super().__init__("slurm:memory=500MB,walltime=00:10:00", workers=2, size=2)
 
+    def run(self, folder: Path) -> Run:
+        return partial(in_slurm, os.environ["SLURM_CONF"], super().run(folder))
+
     @contextmanager
     def around(self, control: Path, library: Path) -> Iterator[None]:
         try:
@@ -79,6 +82,12 @@ class TorchrunTrain(Train):
 
     def again(self, folder: Path) -> Run:
         return partial(torchrun, *self._words(folder), "--resume")
+
+
+def in_slurm(configuration: str, work: Run) -> None:
+    """Do a piece of work where a Slurm is that was started later than the process this one is forked from."""
+    os.environ["SLURM_CONF"] = configuration
+    work()
 
 
 def torchrun(*words: str) -> None:
