@@ -376,3 +376,15 @@ def test_scores_of_the_parts_are_those_of_their_runs(rows: Path) -> None:
     )
     half = len(seen) // 2
     assert best_scores(made.history_) == [min(seen[:half]), min(seen[half:])]
+
+
+def test_resume_removes_what_a_kill_at_the_very_end_has_left(rows: Path, model: Path) -> None:
+    assert run("train", rows, "-o", model, *SMALL).exit_code == 0
+    before = sorted(path.name for path in model.iterdir())
+    (model / "part-1").mkdir()
+    (model / "part-1" / CHECKPOINT).write_bytes(b"of the second half")
+    (model / ".run.lock").touch()
+    result = run("train", rows, "-o", model, *SMALL, "--resume")
+    assert result.exit_code == 0
+    assert "nothing to go on with" in result.stderr
+    assert sorted(path.name for path in model.iterdir()) == before

@@ -115,14 +115,17 @@ def train(
     """
     from neurise import devices
     from neurise.training import distributed
-    from neurise.training.state import CHECKPOINT, checkpoints_in
+    from neurise.training.state import CHECKPOINT, checkpoints_in, remove_checkpoints
 
     state = (checkpoint or output) / CHECKPOINT
+    if resume and not state.exists() and _is_finished(output):
+        with _alone_in(output, state.parent):  # a run that was killed at its very end left the rest to this one
+            if distributed.is_leader():
+                remove_checkpoints(state.parent)
+        print_json({"model": str(output), "finished": True}) if as_json else None
+        say(f"{output} holds a finished model: there is nothing to go on with")
+        return
     if resume and not checkpoints_in(state.parent):
-        if _is_finished(output):
-            print_json({"model": str(output), "finished": True}) if as_json else None
-            say(f"{output} holds a finished model: there is nothing to go on with")
-            return
         say(f"there is no {state} to go on from: the run starts at the beginning")
     model, preset = configured(model, config)
     kind = discovery.find("neurise.models", model)

@@ -25,6 +25,8 @@ MOST_LINES = 10
 FORMAT = 1
 """Raised whenever lines of an older version can no longer be read as they stand."""
 
+BEGINNING = b'{"format": '
+"""How every line begins, also one that was cut short."""
 Row = dict[str, Any]
 
 
@@ -52,7 +54,7 @@ def read(path: str | Path) -> Contents:
             f"there is no results file {place}; `neurise experiment run NAME --results {place}` makes one"
         )
     found: dict[tuple[str, ...], Row] = {}
-    left_out = dict[int, str]()
+    left_out, foreign = dict[int, str](), 0
     with place.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -60,12 +62,13 @@ def read(path: str | Path) -> Contents:
             row = _parsed(line, f"{place}, line {number}")
             if isinstance(row, str):
                 left_out[number] = row
+                foreign += not line.startswith(BEGINNING[: len(line.strip())])
                 continue
             identity = (row["key"], row["unit"], row["code"]["digest"])
             if row["status"] == "done" or identity not in found or found[identity]["status"] != "done":
                 found.pop(identity, None)
                 found[identity] = row
-    if left_out and not found:
+    if foreign and not found:  # lines that were cut short are a results file's own
         number, why = next(iter(left_out.items()))
         raise ValueError(f"{place} is no results file of neurise: none of its lines is a result; line {number}: {why}")
     return Contents(list(found.values()), left_out)
@@ -92,12 +95,16 @@ def append(path: str | Path, rows: Sequence[Row]) -> None:
             file.seek(end - 1)
             if file.read(1) != b"\n":  # a crash cut a line short: it stays as it is, and nothing is joined to it
                 lines = b"\n" + lines
-        written = file.write(lines)
-        if written != len(lines):
-            raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
-        os.fsync(file.fileno())
-        if not end:
-            sync_folder(place.parent)  # the file is new
+        try:
+            written = file.write(lines)
+            if written != len(lines):
+                raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
+            os.fsync(file.fileno())
+            if not end:
+                sync_folder(place.parent)  # the file is new
+        except OSError:
+            file.truncate(end)  # rows that are not safe are not there: they will be computed again
+            raise
 
 
 def value(row: Mapping[str, Any], name: str) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from neurise.files import remove_leftovers
 from neurise.locks import running_in
 from neurise.training import checkpoint_file, distributed
 from neurise.training.checkpoint_file import under
@@ -221,6 +222,7 @@ def remove_checkpoints(folder: Path) -> None:
     (folder / CHECKPOINT).unlink(missing_ok=True)
     for part in folder.glob(f"{PART}*"):
         (part / CHECKPOINT).unlink(missing_ok=True)
+        remove_leftovers(part)
         with suppress(OSError):  # something else is in it
             part.rmdir()
 

@@ -100,7 +100,8 @@ def tune(search: Search, *, workers: int = 1, verbose: bool | None = None) -> Co
         raise ValueError(f"seconds must be positive, got {search.seconds!r}")
     study = search.open()
     missing = trials - sum(counts(study).values())
-    deadline = None if search.seconds is None else time.time() + search.seconds
+    # One clock for all processes of a machine, which nobody sets back.
+    deadline = None if search.seconds is None else time.monotonic() + search.seconds
     progress = Progress("tuning", "trials", verbose=verbose, done=trials - missing, fraction=1 - missing / trials)
     try:
         if workers == 1 or missing <= 1:
@@ -120,16 +121,24 @@ def _work(
     search: Search, study: optuna.Study, tickets: Iterator[int], deadline: float | None, progress: Progress | None
 ) -> None:
     for place in tickets:
-        if deadline is not None and time.time() >= deadline:
+        if deadline is not None and time.monotonic() >= deadline:
             return
         study.sampler = search.sample(place)
-        # A configuration that does not fit into memory is a bad one; the search goes on.
-        study.optimize(
-            lambda trial: run_trial(search.task, trial), n_trials=1, catch=(MemoryError, torch.OutOfMemoryError)
-        )
+        _one_trial(search.task, study)
         _keep(search, study)
         if progress is not None:
             _show(progress, search, study)
+
+
+def _one_trial(task: Task, study: optuna.Study) -> None:
+    try:
+        # A configuration that does not fit into memory is a bad one; the search goes on.
+        study.optimize(lambda trial: run_trial(task, trial), n_trials=1, catch=(MemoryError, torch.OutOfMemoryError))
+    except (AssertionError, UnboundLocalError) as error:
+        # What Optuna makes of a full disk under its journal, and of Ctrl-C while the end of a trial is written.
+        if isinstance(error.__context__, OSError | KeyboardInterrupt):
+            raise error.__context__ from None
+        raise
 
 
 def _work_together(

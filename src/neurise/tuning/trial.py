@@ -24,7 +24,18 @@ INTERRUPTED = "interrupted"
 
 
 def run_trial(task: Task, trial: optuna.Trial) -> float:
-    """Train with the parameters that the trial suggests; return its score. Raises ``TrialPruned`` for a hopeless one."""
+    """Train with the parameters that the trial suggests; return its score. Raises ``TrialPruned`` for a hopeless one.
+
+    A trial that Ctrl-C ends, whatever it was about to do, says so: it has not failed.
+    """
+    try:
+        return _trained(task, trial)
+    except KeyboardInterrupt:
+        trial.set_user_attr(INTERRUPTED, True)
+        raise
+
+
+def _trained(task: Task, trial: optuna.Trial) -> float:
     from optuna import TrialPruned
 
     drawn = {name: _suggest(trial, name, domain) for name, domain in task.space.items()}
@@ -59,7 +70,6 @@ def run_trial(task: Task, trial: optuna.Trial) -> float:
     except TrainingDiverged as error:
         raise TrialPruned(str(error)) from None
     if model.stopped_ == "interrupted":
-        trial.set_user_attr(INTERRUPTED, True)
         raise KeyboardInterrupt
     if model.history_:
         trial.set_user_attr("steps", int(model.history_[-1]["step"]))
