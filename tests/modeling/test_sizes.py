@@ -24,6 +24,7 @@ PLACES = {
     "batch_size": "training__batch_size",
     "learning_rate": "training__learning_rate",
     "pairwise": "architecture__pairwise",
+    "precision": "training__precision",
 }
 OPEN = {name: PLACES.get(name, name) for name in Sizes._fields}
 """What may be left open, and the parameters that say it."""

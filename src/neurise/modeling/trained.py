@@ -19,11 +19,13 @@ from neurise import checks, devices
 from neurise.modeling.estimator import plain
 from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
+from neurise.networks.base import RowNetwork
+from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
 from neurise.training.loop import TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
-from neurise.training.settings import PRECISIONS, Settings, Training
+from neurise.training.settings import PRECISION, PRECISIONS, Settings, Training
 from neurise.training.state import TrainingState, part_folder
 
 SMALL = 2**23
@@ -57,12 +59,21 @@ class Job:
         network = self.objective.network
         # On a device of their own, rows that do not fit are streamed.
         kept = self.rows.x.numel() if self.device.type == "cpu" else 0
-        needed = devices.training_bytes(network, kept, self.settings.batch_size, self.objective.bytes_per_example)
+        needed = self._needed(kept)
+        alone = network.pattern if isinstance(network, Stack) and network.size == 1 else None
+        if isinstance(alone, RowNetwork) and not devices.has_room(together * needed, self.device):
+            alone.economise()
+            needed = self._needed(kept)
         fewer = "" if together == 1 else ", or train fewer models together"
         devices.require_memory(together * needed, self.device, f"use a smaller batch_size or width{fewer}")
         # Weights are drawn on the CPU, so that a seed means the same start on every device.
         network.to_empty(device="cpu").reset(torch.Generator().manual_seed(self.seed))  # type: ignore[operator]
         network.to(self.device)
+
+    def _needed(self, rows_bytes: int) -> int:
+        """Estimate the memory of the training."""
+        example = self.objective.bytes_per_example
+        return devices.training_bytes(self.objective.network, rows_bytes, self.settings.batch_size, example)
 
     def run(
         self, *, checkpoint: Path | None, resume: bool, verbose: bool | None, watchers: Sequence[Watcher] = ()
@@ -117,10 +128,7 @@ class Job:
 
     def _place(self, settings: Settings) -> tuple[Source, Source | None]:
         """Put the rows where a network on a device of its own can learn from them."""
-        others = devices.training_bytes(
-            self.objective.network, 0, settings.batch_size, self.objective.bytes_per_example
-        )
-        room = placing.room_for_rows(self.device, others)
+        room = placing.room_for_rows(self.device, self._needed(0))
         options: dict[str, Any] = {
             "states": self.states,
             "device": self.device,
@@ -192,7 +200,8 @@ class TrainedModel(Model):
         checks.not_negative("weight_decay", training.weight_decay)
         for name in ("warmup", "average_decay", "validation_fraction"):
             checks.share(name, getattr(training, name))
-        checks.one_of("precision", training.precision, PRECISIONS)
+        if training.precision is not None:
+            checks.one_of("precision", training.precision, PRECISIONS)
 
     # --- training --------------------------------------------------------------------------------------------------
 
@@ -227,7 +236,7 @@ class TrainedModel(Model):
             training.clip_norm,
             training.average_decay,
             checks.positive_whole("patience", training.patience),
-            training.precision,
+            str(training.precision or getattr(best, "precision", PRECISION)),
             max_steps,
             max_seconds,
         )
