@@ -16,7 +16,8 @@ from neurise.likelihood import log_prob
 from neurise.networks.causal import Causal
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling import graphs, incremental
-from neurise.sampling.reverse import reverse, sample
+from neurise.sampling import reverse as forms
+from neurise.sampling.reverse import FOR_LONG_STEPS, WORTHWHILE, reverse, sample
 from neurise.space import Space
 
 SPACES = {"bits": Space(sites=5, states=2), "three": Space(sites=4, states=3)}
@@ -117,3 +118,11 @@ def test_samples_follow_the_likelihood() -> None:
     counts = torch.bincount(space.index(drawn), minlength=space.size).double()
     chi_square = ((counts - n * law) ** 2 / (n * law)).sum().item()
     assert chi_square < 15 + 5 * 30**0.5  # 15 degrees of freedom, five standard deviations
+
+
+def test_long_steps_are_recorded_for_many_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    conditionals, asked = make(SPACES["bits"]), list[str]()
+    monkeypatch.setattr(forms, "serves", lambda name, *_: asked.append(name) or True)
+    for draws in (WORTHWHILE, FOR_LONG_STEPS * WORTHWHILE):
+        forms.choose(conditionals, draws=draws)
+    assert asked == ["incremental", "fused"]

@@ -18,6 +18,9 @@ METHODS = ("fused", "graphs", "incremental", "reference")
 WORTHWHILE = 2**21
 """Draws from which on seconds of compiling are worth it. Below, the incremental form ends sooner."""
 
+FOR_LONG_STEPS = 16
+"""So many times as many where steps look at all that walks keep: they take long, and to record them takes four runs."""
+
 
 class Reverse(Protocol):
     """A form of the reverse loop."""
@@ -104,7 +107,8 @@ def choose(
     ``draws`` is how many tokens are to be drawn in all: for few of them nothing is compiled or recorded.
     """
     if method is None:
-        offered = METHODS if draws >= WORTHWHILE else METHODS[METHODS.index("incremental") :]
+        worthwhile = WORTHWHILE * (FOR_LONG_STEPS if conditionals.bytes_per_walk else 1)
+        offered = METHODS if draws >= worthwhile else METHODS[METHODS.index("incremental") :]
         method = next(name for name in offered if serves(name, conditionals, precision))
     elif method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")

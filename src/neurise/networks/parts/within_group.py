@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neurise.networks.parts.attention import norm
+from neurise.networks.parts.layers import ALIGNED
 
 EMBEDDED = 0.1
 """Standard deviation of what a token, a site or a label adds at the start."""
@@ -105,5 +106,13 @@ class Resolver:
 
 
 def by_place(rows: Tensor, weights: Tensor) -> Tensor:
-    """Multiply each place by a matrix of its own, (n, places, k) by (places, k, outputs) to (n, places, outputs)."""
-    return torch.bmm(rows.transpose(0, 1), weights).transpose(0, 1).contiguous()
+    """Multiply each place by a matrix of its own, (n, places, k) by (places, k, outputs) to (n, places, outputs).
+
+    Both are filled up with zeros to columns of :data:`ALIGNED`: two outputs per site would be no fast product.
+    """
+    k, outputs = weights.shape[1:]
+    if k % ALIGNED:
+        rows = functional.pad(rows, (0, -k % ALIGNED))
+    if k % ALIGNED or outputs % ALIGNED:
+        weights = functional.pad(weights, (0, -outputs % ALIGNED, 0, -k % ALIGNED))
+    return torch.bmm(rows.transpose(0, 1), weights)[..., :outputs].transpose(0, 1).contiguous()
