@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from neurise import discovery, networks
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.stack import Stack
+from neurise.rows import Rows
 from neurise.space import Space
 from neurise.walks import log_law
 
@@ -26,12 +27,20 @@ def fresh(name: str, space: Space, *, classes: int = 0) -> RowNetwork:
 
 
 def make(name: str, space: Space, *, seed: int = 0, classes: int = 0) -> RowNetwork:
-    """Draw the weights and move all of them, in float64: an output of zero would hide everything."""
+    """Draw the weights, show rows, and move all weights, in float64: an output of zero would hide everything."""
     network, generator = fresh(name, space, classes=classes), torch.Generator().manual_seed(seed)
     network.reset(generator)
+    x = space.uniform(200, generator=generator)
+    x[:150] = x[:150, :1]  # sites that depend on each other
+    network.begin(Rows(x, labels(200, classes)), None, torch.ones(space.sites, dtype=torch.bool))
     for parameter in network.parameters():
-        parameter.data += 0.3 * torch.randn(parameter.shape, generator=generator)
+        if parameter.is_floating_point():
+            parameter.data += 0.3 * torch.randn(parameter.shape, generator=generator)
     return network.double().requires_grad_(False)
+
+
+def weights(network: RowNetwork) -> Tensor:
+    return torch.cat([parameter.detach().double().flatten() for parameter in network.parameters()])
 
 
 def labels(n: int, classes: int) -> Tensor | None:
@@ -39,7 +48,7 @@ def labels(n: int, classes: int) -> Tensor | None:
 
 
 def test_the_folder_offers_these_networks() -> None:
-    assert {"causal"} <= set(NAMES)
+    assert {"causal", "sparse"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("classes", [0, 2])
@@ -109,14 +118,14 @@ def test_reset_gives_every_weight_a_value_and_conditionals_start_uniform(name: s
         network = fresh(name, space, classes=2)
         assert not list(network.buffers())
         for parameter in network.parameters():
-            nn.init.constant_(parameter, rubbish)
+            nn.init.constant_(parameter, rubbish if parameter.is_floating_point() else 1)
         network.reset(torch.Generator().manual_seed(0))
-        found.append(nn.utils.parameters_to_vector(network.parameters()))
+        found.append(weights(network))
         assert not network(space.configurations(), labels(space.size, 2)).any()
     assert found[0].isfinite().all()
     assert torch.equal(*found)
     network.reset(torch.Generator().manual_seed(1))
-    assert not torch.equal(found[0], nn.utils.parameters_to_vector(network.parameters()))
+    assert not torch.equal(found[0], weights(network))
 
 
 @every

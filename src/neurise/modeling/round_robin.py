@@ -140,6 +140,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return best._replace(pairwise=wanted)
 
     @property
+    def is_of_rows(self) -> bool:
+        """Whether the network answers for all sites of a row in one pass."""
+        return issubclass(discovery.find("neurise.networks", self.network), RowNetwork)
+
+    @property
     def _is_hard(self) -> bool:
         """Whether one visit erases a site and erased sites are hidden, so that pairwise terms can be fitted beforehand."""
         return self.keep_prob == 0 and self.chain.hide_noised is True
@@ -245,7 +250,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         )
         known, found = bool((touched >= 0).all()), []
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
-            prepare = partial(fit_terms, held=held, graph=self.neighbours_) if pairwise and self._is_hard else None
+            prepare: Callable[[Job], None] | None = None
+            if isinstance(objective, RowObjective):
+                prepare = RowObjective.begin
+            elif pairwise and self._is_hard:
+                prepare = partial(fit_terms, held=held, graph=self.neighbours_)
             job = self.job(replace(objective, folds=folds), own, aside, run, prepare=prepare, is_known=known)
             found.append(job)
         return found
