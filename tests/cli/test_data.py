@@ -326,3 +326,14 @@ def test_a_file_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "x.csv").write_text("n,a\n2,1\n3,0\n")
     assert resolve("x.csv:count_column=n").weights.tolist() == [2, 3]
     assert resolve("x.csv", label_column="n").labels.tolist() == [2, 3]
+
+
+def test_reads_of_an_annealer_by_their_path(tmp_path: Path) -> None:
+    reads = np.random.default_rng(0).choice([-1, 1], (50, 3)).astype(np.int8)
+    np.savez(tmp_path / "reads.npz", samples=reads, num_occurrences=np.ones(50, int), energies=np.zeros(50))
+    path = tmp_path / "reads.npz"
+    for words in ([path], [f"dwave:source={path}"]):
+        facts = json.loads(run("data", "info", *words, "--json").stdout)
+        assert (facts["rows"], facts["test"]) == (40, 10)
+    facts = json.loads(run("data", "info", f"{path}:test_fraction=0.5", "--json").stdout)
+    assert (facts["rows"], facts["test"]) == (25, 25)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import neurise
 from neurise.cli import app
-from neurise.modeling.summary import readable
+from neurise.modeling.summary import best_scores, readable
 from neurise.models.neurise import NeurISE
 from neurise.training.settings import Training
 from neurise.training.state import CHECKPOINT
@@ -327,3 +327,28 @@ def test_a_full_disk_under_the_checkpoint(
     assert "No space left on device" in result.stderr
     assert f"saved in {model}" in result.stderr
     assert len(neurise.load(model).sample(5)) == 5
+
+
+def test_the_summary_says_what_the_progress_lines_said(rows: Path, model: Path) -> None:
+    """Two kinds of members are trained one after the other: steps of both count, and the score of each is shown."""
+    words = [*FAST, "--set", "members=2", "--set", "architecture__pairwise=true"]
+    result = run("train", rows, "-o", model, *words)
+    assert result.exit_code == 0, result.output
+    assert "80 steps (40 for each part)" in result.stdout
+    first, second = (
+        min(record[f"validation_{part}"] for record in config(model)["history"] if f"validation_{part}" in record)
+        for part in (1, 2)
+    )
+    assert f"{first:.4f} and {second:.4f} nats a site" in result.stdout
+    loaded = neurise.load(model).summary()
+    assert (loaded["steps"], loaded["validation"]) == (80, pytest.approx((first + second) / 2))
+
+
+def test_scores_of_the_parts_are_those_of_their_runs(rows: Path) -> None:
+    made = tiny.model(members=2, architecture__pairwise=True)
+    seen: list[float] = []
+    made.fit(
+        np.load(rows), max_steps=40, verbose=False, callback=lambda *told: seen.append(told[2]["validation"]) or False
+    )
+    half = len(seen) // 2
+    assert best_scores(made.history_) == [min(seen[:half]), min(seen[half:])]

@@ -104,7 +104,7 @@ def test_where_memory_is_short_layers_are_computed_again(monkeypatch: pytest.Mon
     assert True in recomputed
     np.testing.assert_allclose(short.log_prob(x), enough.log_prob(x), rtol=1e-5)
     monkeypatch.setattr(devices, "available_bytes", lambda device: 1000)
-    with pytest.raises(MemoryError, match="use a smaller batch_size or width"):
+    with pytest.raises(MemoryError, match="use a smaller"):
         model(depth=4).fit(x, seed=0, max_steps=5, verbose=False)
 
 

@@ -116,9 +116,12 @@ def test_history_has_the_means_of_the_jobs_and_the_seconds_of_both(jobs: list[Jo
 def test_of_runs_that_end_at_different_steps_the_longer_is_told_to_its_end() -> None:
     first = [{"step": 1.0, "seconds": 2.0, "loss": 4.0}, {"step": 2.0, "seconds": 3.0, "loss": 2.0}]
     second = [{"step": 1.0, "seconds": 5.0, "loss": 6.0}]
-    wanted = [{"step": 1.0, "seconds": 7.0, "loss": 5.0}, {"step": 2.0, "seconds": 8.0, "loss": 2.0}]
+    wanted = [
+        {"step": 1.0, "seconds": 7.0, "steps": 2.0, "loss": 5.0},
+        {"step": 2.0, "seconds": 8.0, "steps": 3.0, "loss": 2.0},
+    ]
     assert _merged([first, second]) == _merged([second, first]) == wanted
-    assert _merged([first, []]) == first
+    assert _merged([first, []]) == [{**record, "steps": record["step"]} for record in first]
 
 
 def test_the_time_is_divided_among_the_jobs_and_the_steps_are_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neurise import discovery, networks
+from neurise.deadline import Work
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows
@@ -32,7 +33,7 @@ def make(name: str, space: Space, *, seed: int = 0, classes: int = 0) -> RowNetw
     network.reset(generator)
     x = space.uniform(200, generator=generator)
     x[:150] = x[:150, :1]  # sites that depend on each other
-    network.begin(Rows(x, labels(200, classes)), None, torch.ones(space.sites, dtype=torch.bool))
+    network.begin(Rows(x, labels(200, classes)), None, torch.ones(space.sites, dtype=torch.bool), Work())
     for parameter in network.parameters():
         if parameter.is_floating_point():
             parameter.data += 0.3 * torch.randn(parameter.shape, generator=generator)
@@ -140,6 +141,15 @@ def test_a_network_is_made_again_from_its_description(name: str) -> None:
     again.load_state_dict(network.state_dict())
     y = labels(len(x), 2)
     torch.testing.assert_close(again(x, y), network(x, y), rtol=0, atol=0)
+
+
+@every
+def test_no_network_has_fewer_numbers_than_it_says_at_least(name: str) -> None:
+    space = SPACES["three"]
+    for width, depth in ((8, 1), (16, 3)):
+        with torch.device("meta"):
+            made = OFFERED[name](space, space.sites, width=width, depth=depth)
+        assert 0 < OFFERED[name].least_numbers(space, space.sites, width, depth) <= weights(made).numel()
 
 
 @every

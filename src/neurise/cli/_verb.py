@@ -11,8 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
+from neurise.interrupts import raised_outside_imports
+
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as shells have it, and after SIGTERM, which is treated alike."""
 
 EXPECTED: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError, NotImplementedError, ImportError)
 """What wrong input or a full machine leads to. Anything else is a fault of the program and shows where it happened."""
@@ -33,7 +35,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def command(*args: Any, debug: bool = False, **options: Any) -> None:
         try:
-            with warnings.catch_warnings():
+            with raised_outside_imports(), warnings.catch_warnings():
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = _show_warning  # type: ignore[assignment]
                 function(*args, **options)

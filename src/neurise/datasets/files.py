@@ -12,6 +12,8 @@ import numpy as np
 
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
+from neurise.datasets._annealers.reads_npz import holds_reads
+from neurise.datasets.dwave import dwave
 from neurise.datasets.formats.archive import KEYS, guarded, read_npz
 from neurise.datasets.formats.endings import ARRAYS, ENDINGS, FASTA, TABLES, ending_of, listed
 from neurise.datasets.formats.fasta import read_fasta, sequence_weights
@@ -20,12 +22,12 @@ from neurise.datasets.formats.open import begins_like_fasta
 from neurise.datasets.formats.table import read_table
 from neurise.datasets.formats.text import read_windows
 from neurise.datasets.formats.truth import restore
-from neurise.datasets.formats.writing import check_ending, write_dataset, write_rows
+from neurise.datasets.formats.writing import check_beside, check_ending, write_dataset, write_rows
 from neurise.enumeration import draw_from_law
 from neurise.laws import as_law
 from neurise.space import Space
 
-__all__ = ["ENDINGS", "KEYS", "check_ending", "files", "write_dataset", "write_rows"]
+__all__ = ["ENDINGS", "KEYS", "check_beside", "check_ending", "files", "holds_reads", "write_dataset", "write_rows"]
 
 BLOCK = 2**22
 """Cells that are looked at together: their symbols' codes take eight bytes each."""
@@ -65,7 +67,8 @@ def files(
       ``weights`` or ``counts``; ``test`` and ``validation``, each with its ``…_labels`` and ``…_weights``; ``pmf``, all
       p^q probabilities, first site most significant; ``alphabet``, all symbols in the order of the pmf's digits
       (sorted where none is given); and what :func:`write_dataset` writes besides: ``edges``, ``couplings``, ``fields``,
-      ``offset``, ``shape``, ``info``.
+      ``offset``, ``shape``, ``info``. A file of an annealer's reads is known by its names (``num_occurrences``,
+      ``energies``, …) and read as :func:`neurise.datasets.dwave` reads it, a fifth of the reads for testing.
     - ``.csv``, ``.tsv`` (``kind="table"``): whole numbers or single letters, with or without a header. A column whose name is
       ``label`` holds the labels; ``count`` how often a row was seen; ``weight`` what it weighs. ``label_column`` and
       ``count_column`` name others, or give their numbers from 0 (``label_column`` also names an array of a ``.npz`` file).
@@ -103,6 +106,8 @@ def files(
     if what == ".npy":
         found: dict[str, Any] = {"train": _read_npy(place)}
     elif what == ".npz":
+        if label_column is None and holds_reads(place):
+            return dwave(place)
         found = read_npz(place, label_column)
     elif what == "fasta":
         found = _read_fasta(place, alphabet, theta)

@@ -94,8 +94,13 @@ class ChainModel(Model):
         return bool(self.fitted_params_["corrector"].clean)
 
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
-        """Normalise the likelihoods of the p configurations that differ at one place."""
-        joint = []
+        """Normalise the likelihoods of the p configurations that differ at one place.
+
+        A site that never varies depends on no other, and none on it: what it holds is replaced by what it always held, or a row
+        that is impossible there would have nothing to normalise.
+        """
+        joint, constant = [], self.schema_.constant
+        x = torch.where(constant >= 0, constant.to(x.dtype), x)
         for token in range(self.space_.states):
             changed = x.clone()
             changed[:, place] = token

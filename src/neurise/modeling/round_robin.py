@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -15,7 +15,8 @@ from neurise import checks, discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
-from neurise.energies.pairwise_regression import fit_terms
+from neurise.deadline import Deadline
+from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.losses import Loss
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
@@ -33,6 +34,9 @@ from neurise.rows import MOST_FOLDS, Rows, split, with_folds
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.step import noised, slices
+
+WEIGHING, CALIBRATING = 0.05, 0.25
+"""The shares of a limited time that are kept for weighing the kinds of members, and for a calibration."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -83,12 +87,22 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for name in ("width", "depth", "members", "steps"):
             sizes[name] = checks.positive_whole(name, getattr(best, name))
         self.chosen_ = best._replace(**sizes)
-        checks.flag("pairwise", best.pairwise)
-        checks.flag("hide_noised", self.chain.hide_noised)
-        checks.flag("anytime", self.corrector.anytime)
+        checks.flag("architecture__pairwise", best.pairwise)
+        checks.flag("architecture__residual", self.architecture.residual)
+        checks.flag("chain__hide_noised", self.chain.hide_noised)
+        checks.flag("corrector__anytime", self.corrector.anytime)
         checks.unseen(self.chain.unseen, self.schema_.space.states)
-        clean = checks.share("clean", self.corrector.clean)
-        if (checks.whole("sweeps", self.corrector.sweeps) or self.corrector.anytime) and not clean:
+        clean, sites = checks.share("corrector__clean", self.corrector.clean), self.schema_.space.sites
+        length = checks.count("cycles", self.cycles, checks.MOST_STEPS) * sites
+        if self.chain.steps is not None:
+            length = checks.count("chain__steps", self.chain.steps, checks.MOST_STEPS)
+        if length > checks.MOST_STEPS:
+            raise ValueError(
+                f"cycles={self.cycles:,} of {sites:,} sites are {length:,} steps, and the limit is {checks.MOST_STEPS:,}; "
+                "use fewer cycles"
+            )
+        sweeps = checks.whole("corrector__sweeps", self.corrector.sweeps, checks.MOST_STEPS)
+        if (sweeps or self.corrector.anytime) and not clean:
             raise ValueError(
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
                 "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say"
@@ -101,7 +115,10 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 "from others, as site_mlp and causal do"
             )
         elif clean and not make.any_site:
-            raise ValueError(f"network {self.network!r} knows each step's own site alone; clean={clean} needs site_mlp")
+            raise ValueError(
+                f"network {self.network!r} knows each step's own site alone; corrector__clean={clean} needs site_mlp"
+            )
+        self.require_room(make, steps=length, **{name: sizes[name] for name in ("width", "depth", "members")})
 
     def _check_rows(self) -> None:
         """Raise ValueError where a network that answers for a whole row cannot serve."""
@@ -250,46 +267,58 @@ class RoundRobinModel(ChainModel, TrainedModel):
         )
         known, found = bool((touched >= 0).all()), []
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
-            prepare: Callable[[Job], None] | None = None
+            options: dict[str, Any] = {"is_known": known}
             if isinstance(objective, RowObjective):
-                prepare = RowObjective.begin
+                options["prepare"] = RowObjective.begin
             elif pairwise and self._is_hard:
-                prepare = partial(fit_terms, held=held, graph=self.neighbours_)
-            job = self.job(replace(objective, folds=folds), own, aside, run, prepare=prepare, is_known=known)
+                options["prepare"] = partial(fit_terms, held=held, graph=self.neighbours_)
+                options["freeze"] = freeze_terms
+            job = self.job(replace(objective, folds=folds), own, aside, run, **options)
             found.append(job)
         return found
 
+    def closing_share(self, jobs: Sequence[Job]) -> float:
+        """Weighing the kinds of members takes a little; calibration is a phase of its own."""
+        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
+
     @torch.no_grad()
-    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> None:
-        """Put the members of all jobs together; rows held back say what each kind is worth."""
+    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
+        """Put the members of all jobs together; rows held back say what each kind is worth, where there is time to ask."""
         groups, held = list[list[Conditionals]](), jobs[0].held
         for job in jobs:
             objective: Any = job.objective
             groups.append(objective.members())
         shares = [1 / len(jobs)] * len(jobs)
         if len(jobs) > 1 and held is not None and not jobs[0].is_known:
-            held = held if held.x.device == self.device_ else held.to(self.device_)
-            drawn = noised(jobs[0].objective, held, torch.Generator(self.device_).manual_seed(run.seed))
-            answers, sizes = list[Tensor](), list[int]()
-            for job in jobs:
-                objective, pieces = job.objective, list[Tensor]()
-                for piece in slices(objective, drawn, self.device_):
-                    pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
-                answers.append(torch.cat(pieces))
-                sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
-            shares = find_shares(answers, drawn.x_u, sizes)
+            found = self._shares(jobs, held, run, deadline.part(1 - CALIBRATING * self.calibrates_))
+            shares = shares if found is None else found
         members, weights = list[Conditionals](), list[float]()
         for group, share in zip(groups, shares, strict=True):
             members += group
             weights += [share / len(group)] * len(group)
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            learnt = self._calibrated(learnt, rows, run)
+            learnt = self._calibrated(learnt, rows, run, deadline)
         if bool((self.schema_.constant >= 0).any()):
             learnt = KnownSites(learnt, self.schema_.constant.to(self.device_), unseen=self.chain.unseen)
         self.conditionals_ = learnt.lay_out()
 
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run) -> Conditionals:
+    def _shares(self, jobs: Sequence[Job], held: Rows, run: Run, deadline: Deadline) -> list[float] | None:
+        """Find what each kind of members is worth on rows that were held back; None where the time ends before."""
+        held = held if held.x.device == self.device_ else held.to(self.device_)
+        drawn = noised(jobs[0].objective, held, torch.Generator(self.device_).manual_seed(run.seed))
+        answers, sizes = list[Tensor](), list[int]()
+        for job in jobs:
+            objective, pieces = cast(RoundRobinObjective, job.objective), list[Tensor]()
+            for piece in slices(objective, drawn, self.device_, in_pieces=deadline.is_limited):
+                pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
+                if deadline.is_over:
+                    return None
+            answers.append(torch.cat(pieces))
+            sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
+        return find_shares(answers, drawn.x_u, sizes)
+
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""
         raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
 
@@ -300,7 +329,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         stack.load_state_dict({name: tensor.detach().clone() for name, tensor in state.average.items()})
         own = replace(job, objective=replace(objective, network=stack.requires_grad_(False)))
         before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
-        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None))
+        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None, Deadline()), Deadline())
         self.stopped_ = before
 
     def _described(self) -> Any:

@@ -79,6 +79,11 @@ class Causal(RowNetwork):
         size = {"width": 256, "depth": 6, "members": 1, "batch_size": 128, "learning_rate": 1.5e-3}
         return {**size, "steps": min(20_000, max(2000, 30 * rows // 128)), "precision": "bfloat16"}
 
+    @classmethod
+    def least_numbers(cls, space: Space, num_steps: int, width: int, depth: int) -> int:
+        """Count what a token adds at each site, and the square layers."""
+        return width * (space.sites * space.states + (2 + 2 * EXPANSION) * depth * width)
+
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights; the output starts at zero, so that every conditional starts uniform."""
         self.read.reset(generator)

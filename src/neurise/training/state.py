@@ -49,7 +49,8 @@ class TrainingState:
     stale: Tensor = field(default_factory=lambda: torch.tensor(0))  # evaluations since the best one
     diverged: Tensor = field(default_factory=lambda: torch.tensor(False))
     step: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # of the loop
+    before: float = 0.0  # of what the job did before the loop
     history: list[dict[str, Any]] = field(default_factory=list)
     models: int | None = None
 
@@ -68,7 +69,11 @@ class TrainingState:
         which makes the standard error too small where rows are few; then the rule is nearer to keeping the best. Of many
         models, each is compared by itself, and one that has lost its patience is not compared any more.
         """
-        record: dict[str, Any] = {"step": float(self.step), "seconds": self.seconds, "loss": loss.tolist()}
+        record: dict[str, Any] = {
+            "step": float(self.step),
+            "seconds": self.before + self.seconds,
+            "loss": loss.tolist(),
+        }
         judged = self.stale < patience
         if self.models is not None:
             record |= {"judged": judged.tolist(), "diverged": self.diverged.tolist()}
@@ -139,6 +144,7 @@ class TrainingState:
             "stale": self.stale.tolist(),
             "step": self.step,
             "seconds": self.seconds,
+            "before": self.before,
             "history": self.history,
         }
         contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -178,6 +184,7 @@ class TrainingState:
         self.stale = torch.tensor(facts["stale"])
         self.best_scores = tensors["best_scores"].to(next(iter(self.average.values())).device)
         self.step, self.seconds, self.history[:] = facts["step"], facts["seconds"], facts["history"]
+        self.before = facts.get("before", 0.0)  # which files of earlier versions do not say
 
 
 def part_folder(folder: Path, number: int) -> Path:

@@ -14,6 +14,8 @@ import torch
 
 from neurise import discovery
 from neurise.checks import positive_whole
+from neurise.interrupts import raised_outside_imports
+from neurise.modeling.search_space import as_parameters
 from neurise.presets import Configuration
 from neurise.progress import Progress
 from neurise.tuning.study import open_study, without_password
@@ -74,7 +76,8 @@ class Search:
             "score_is": "mean of -log p, or of a bound on it, over the validation rows, in nats a row",
             "searched": sorted(budget.space),
         }
-        return Configuration(budget.model, {**fixed, **length, **best.params}, best.value, facts)
+        found = as_parameters(budget.space, best.params, budget.fixed)
+        return Configuration(budget.model, {**fixed, **length, **found}, best.value, facts)
 
 
 def counts(study: optuna.Study) -> dict[str, int]:
@@ -157,7 +160,8 @@ def _work_together(
 def _worker(search: Search, workers: int, taken: Any, trials: int, deadline: float | None) -> None:
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
     try:
-        _work(search, search.open(), _tickets(taken, trials), deadline, None)
+        with raised_outside_imports():
+            _work(search, search.open(), _tickets(taken, trials), deadline, None)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
 

@@ -19,6 +19,18 @@ COUNTS = ("num_occurrences", "counts")
 ENERGIES = ("energies", "energy")
 LABELS = ("qubit_ids", "variable_ids")
 OTHER = ("n_qubits", "batch", "edges", "J", "h", "offset")
+OWN = (*PACKED, *ENERGIES, *LABELS, "num_occurrences", "n_qubits", "batch", "J", "h")
+"""Names by which one knows a file of reads from other archives."""
+
+
+def holds_reads(path: Path) -> bool:
+    """Whether an archive is one of reads, by the names of its arrays alone; anything else that the path leads to is not."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {name.removesuffix(".npy") for name in archive.namelist()}
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return False
+    return bool(names.intersection(OWN)) and bool(names.intersection((*PACKED, *PLAIN)))
 
 
 def reads_of_npz(path: Path) -> Reads:
