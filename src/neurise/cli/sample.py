@@ -171,14 +171,15 @@ def read_clamp(path: Path, model: Model) -> np.ma.MaskedArray[Any, Any]:
 
     import numpy as np
 
-    from neurise.datasets.formats.csv import as_cells
+    from neurise.datasets.formats.csv import as_cells, parsing
+    from neurise.datasets.formats.open import open_text
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     symbols = model.schema_.alphabet.symbols
     known = dict(zip(map(str, as_cells(symbols).tolist()), symbols, strict=True))
     values, free = [], []
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with parsing(path), open_text(path, newline="") as file:
         reader = csv.reader(file)
         for cells in filter(None, reader):
             texts = [cell.strip() or cell for cell in cells]

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neurise import discovery
+from neurise import discovery, json_text
 from neurise._version import __version__
 from neurise.persistence import write_atomically
 
@@ -62,10 +62,7 @@ def load(name: str | Path) -> Configuration:
 
 def read(path: Path) -> Configuration:
     """Read a configuration, after checking that this version can use it."""
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged, or no configuration: it is not JSON ({error})") from error
+    fields = json_text.read(path)
     known = set(Configuration.__dataclass_fields__) - {"name"}
     if not isinstance(fields, dict) or not {"format", "model", "params"} <= fields.keys():
         raise ValueError(
@@ -77,7 +74,10 @@ def read(path: Path) -> Configuration:
         raise ValueError(f"{path} has the unknown entry {unknown[0]!r}; a configuration has {', '.join(sorted(known))}")
     if not isinstance(fields["params"], dict):
         raise ValueError(f"{path}: params must map names to values, got {fields['params']!r}")
-    kind = discovery.find("neurise.models", fields["model"])
+    try:
+        kind = discovery.find("neurise.models", str(fields["model"]))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     if strange := sorted(fields["params"].keys() - kind.leaves().keys()):
         raise ValueError(f"{path}: {kind.unknown(strange[0])}")
     return Configuration(**fields, name=path.stem)

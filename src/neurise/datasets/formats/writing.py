@@ -13,7 +13,7 @@ import numpy as np
 from neurise.alphabet import as_matrix
 from neurise.dataset import Dataset
 from neurise.datasets.formats.archive import OF_INFO, write_npz
-from neurise.datasets.formats.csv import BLOCK, as_cells, counts_columns, quoting_of, write_csv
+from neurise.datasets.formats.csv import BLOCK, as_cells, counts_columns, may_be_names, quoting_of, write_csv
 from neurise.datasets.formats.endings import ENDINGS, FASTA, TABLES, ending_of, is_packed, listed
 from neurise.datasets.formats.fasta import write_fasta
 from neurise.datasets.formats.histogram import looks_counted
@@ -166,12 +166,17 @@ def _write_table(
             [*names, "count" if whole else "weight"],
         )
     # A header also tells rows apart that would be taken for something else without it.
-    header = columns or looks_counted(rows) or counts_columns(rows)
+    header = columns or looks_counted(rows) or counts_columns(rows) or _looks_named(rows)
     with create_text(path, packed=is_packed(path)) as file:
         if header:
             write_table(file, rows, dict(zip(names, columns, strict=True)), delimiter)
         else:
             write_csv(file, rows, delimiter)
+
+
+def _looks_named(rows: np.ndarray) -> bool:
+    """Whether rows would be taken for the names of columns: a single one of different letters."""
+    return len(rows) == 1 and rows.dtype.kind in "US" and may_be_names(as_cells(rows)[0].tolist())
 
 
 def _write_lines(file: TextIO, rows: np.ndarray, columns: list[np.ndarray], delimiter: str) -> None:
