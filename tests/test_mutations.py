@@ -20,6 +20,7 @@ NOISE, EXACT, LIKELIHOOD = "noise/round_robin.py", "exact.py", "likelihood.py"
 OBJECTIVE, REGRESSIONS = "modeling/round_robin_objective.py", "energies/regressions.py"
 LAYERS, PLAN, COMMITTEE = "networks/parts/layers.py", "networks/parts/plan.py", "conditionals/committee.py"
 JOBS, TERMS, KNOWN = "modeling/trained.py", "networks/pairwise_terms.py", "conditionals/known_sites.py"
+ATTENTION, WITHIN = "networks/parts/attention.py", "networks/parts/within_group.py"
 MUTATIONS = {
     "kernel: 1/q for 1/p": (NOISE, "(1 - keep) / self.space.states)", "(1 - keep) / self.space.sites)", "noise"),
     "push: 1/q for 1/p": (NOISE, "(1 - self.keep_prob) / self.space.states", "(1 - self.keep_prob) / self.space.sites", "noise"),
@@ -81,6 +82,11 @@ MUTATIONS = {
     "parts: the time of the slower": (JOBS, "sum(max(spent, default=0.0) for spent in until)", "max(max(spent, default=0.0) for spent in until)", "modeling/test_jobs.py"),
     "pairwise: sites that are not seen": (REGRESSIONS, "+ RIDGE * ahead.weight) * self.mask", "+ RIDGE * ahead.weight)", "energies/test_pairwise_regression.py"),
     "regressions: never a shorter step": (REGRESSIONS, "bend * LESS_BEND, bend * 2)", "bend * LESS_BEND, bend)", "energies/test_regressions.py"),
+    "causal: a site sees its own token": (WITHIN, "[:, None] < order", "[:, None] <= order", "networks/test_causal.py"),
+    "causal: later places are seen": (ATTENTION, "is_causal=True", "is_causal=False", "networks/test_causal.py"),
+    "causal: a walk forgets distances": (ATTENTION, "self.turns[place : place + 1]", "self.turns[:1]", "networks/test_causal.py"),
+    "causal: dropout while rows are scored": ("modeling/row_objective.py", "x, y, fold, _ = drawn\n        logits, tokens = self._varying(network(x, y), x)", "x, y, fold, _ = drawn\n        logits, tokens = self._varying(network(x, y, _), x)", "modeling/test_causal_model.py"),
+    "known sites: noised before they are scored": (KNOWN, "self.log_known(sites, torch.zeros_like(sites))", "self.log_known(sites, torch.ones_like(sites))", "sampling/test_row_walks.py"),
     "regressions: a site in the place of another": (REGRESSIONS, "places = places[busy]", "places = busy", "energies/test_regressions.py"),
 }  # fmt: skip
 

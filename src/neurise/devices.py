@@ -72,6 +72,13 @@ def available_bytes(device: torch.device) -> int | None:
         return None
 
 
+def total_bytes(device: torch.device) -> int:
+    """How much memory a device has, used or not; of a CPU, what is free, or 1 GB where that cannot be told."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    return available_bytes(device) or 2**30
+
+
 def readable(size: float) -> str:
     """Write a number of bytes as a person would."""
     for unit in ("bytes", "kB", "MB"):
@@ -86,10 +93,14 @@ def sampling_bytes(rows: int, sites: int, symbol_bytes: int) -> int:
     return rows * (8 + sites * (2 + symbol_bytes))
 
 
+def has_room(needed: int, device: torch.device) -> bool:
+    """Whether the estimated use fits into free memory, as far as that can be told."""
+    available = available_bytes(device)
+    return available is None or needed <= available
+
+
 def require_memory(needed: int, device: torch.device, advice: str) -> None:
     """Raise MemoryError if the estimated use exceeds free memory."""
-    available = available_bytes(device)
-    if available is not None and needed > available:
-        raise MemoryError(
-            f"this needs about {readable(needed)} of memory on {device}, and {readable(available)} are free; {advice}"
-        )
+    if not has_room(needed, device):
+        free = readable(available_bytes(device) or 0)
+        raise MemoryError(f"this needs about {readable(needed)} of memory on {device}, and {free} are free; {advice}")

@@ -24,6 +24,7 @@ PLACES = {
     "batch_size": "training__batch_size",
     "learning_rate": "training__learning_rate",
     "pairwise": "architecture__pairwise",
+    "precision": "training__precision",
 }
 OPEN = {name: PLACES.get(name, name) for name in Sizes._fields}
 """What may be left open, and the parameters that say it."""
@@ -186,9 +187,9 @@ def test_where_nothing_is_open_the_number_of_rows_does_not_matter(monkeypatch: p
     together: list[int] = []
     genuine = many._train
 
-    def noting(jobs: Any, **rest: Any) -> None:
+    def noting(jobs: Any, *given: Any, **rest: Any) -> None:
         together.append(len(jobs))
-        genuine(jobs, **rest)
+        genuine(jobs, *given, **rest)
 
     monkeypatch.setattr(many, "_train", noting)
     neurise.fit_many(tiny.model(), [tiny.spins(n) for n in (40, 90, 120)], max_steps=2)

@@ -28,7 +28,7 @@ BAD: dict[str, list[Any]] = {
     "average_decay": [-0.1, 1, math.nan, None],
     "patience": [0, -1, 1.5, math.inf, None],
     "validation_fraction": [-0.1, 1, math.nan, None, "some", True],
-    "precision": ["float64", 32, None],
+    "precision": ["float64", 32],
 }
 LIMITS: dict[str, list[Any]] = {
     "max_steps": [0, -1, 1.5, math.nan, math.inf, "many", False],

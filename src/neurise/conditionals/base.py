@@ -14,11 +14,14 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from neurise.batching import CACHE, MEMORY_BUDGET, ON_GPU
+from neurise.batching import CACHE, MEMORY_BUDGET, ON_GPU, batches, budget_on
 from neurise.networks.parts.plan import Plan, View, view_of
 from neurise.networks.parts.walk import Walk
 from neurise.noise.base import SiteNoise
 from neurise.walks import Planned, Recomputed, log_law
+
+DRAWN = 32
+"""Bytes of a token and of the random numbers that it is drawn from."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Conditionals(nn.Module, ABC):
     hide_noised: bool  # whether steps do not look at sites that hard noise has erased
     ignored: Tensor  # (sites,) booleans: sites that no step looks at
     bytes_per_row: int  # estimate of the memory of one row in one evaluation
+    bytes_per_walk: int = 0  # what a walk keeps of one row beyond that, until the row is done
+    in_one_pass: bool = False  # whether one evaluation answers for all sites of a row
     is_certain: bool = False  # whether some sites are answered without a plan, see :meth:`certain`
     laid_out: Mapping[bool, tuple[View, Plan | None]] = MappingProxyType({})  # of the chain, and of sweeps
 
@@ -77,6 +82,11 @@ class Conditionals(nn.Module, ABC):
     def device(self) -> torch.device:
         """Where the computation takes place."""
         return self.ignored.device
+
+    @property
+    def precision(self) -> str:
+        """Return the numbers that walks compute with where nobody asks for others."""
+        return "float32"
 
     @property
     def clean(self) -> Conditionals:
@@ -118,6 +128,17 @@ class Conditionals(nn.Module, ABC):
         size = max(1, budget // self.bytes_per_row)
         for start in range(0, n, size):
             yield slice(start, min(n, start + size))
+
+    def blocks_to_draw(self, n: int) -> Iterator[slice]:
+        """Cut n rows into slices that are drawn one after another, each from random numbers of its own.
+
+        Where an evaluation takes all of a row, they hold tokens and random numbers alone, and walks are cut further as
+        memory allows: what a seed gives does not depend on how much there is.
+        """
+        if not self.in_one_pass:
+            yield from self.blocks(n)
+            return
+        yield from batches(n, DRAWN * self.noise.space.sites, budget_on(self.device))
 
     # --- walks ------------------------------------------------------------------------------------------------------
 

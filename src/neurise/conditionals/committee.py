@@ -32,10 +32,18 @@ class Committee(Conditionals):
         self.hide_noised = all(member.hide_noised for member in members)
         self.register_buffer("ignored", members[0].ignored, persistent=False)
         self.bytes_per_row = max(member.bytes_per_row for member in members)  # they are asked one after another
+        self.bytes_per_walk = sum(member.bytes_per_walk for member in members)
+        self.in_one_pass = any(member.in_one_pass for member in members)
         self.weights = list(map(float, weights))
 
     def __iter__(self) -> Iterator[Conditionals]:
         return iter(self.members)  # type: ignore[arg-type]
+
+    @property
+    def precision(self) -> str:
+        """Return what suits all members."""
+        found = {member.precision for member in self}
+        return found.pop() if len(found) == 1 else "float32"
 
     @property
     def clean(self) -> Conditionals:

@@ -33,9 +33,15 @@ class KnownSites(Conditionals):
         super().__init__()
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
         self.hide_noised, self.bytes_per_row = inner.hide_noised, inner.bytes_per_row
+        self.bytes_per_walk, self.in_one_pass = inner.bytes_per_walk, inner.in_one_pass
         self.register_buffer("ignored", inner.ignored, persistent=False)
         self.register_buffer("constant", constant, persistent=False)
         self._known: dict[bool, Tensor] = {}
+
+    @property
+    def precision(self) -> str:
+        """Return what suits the learnt part."""
+        return self.inner.precision
 
     @property
     def clean(self) -> Conditionals:
@@ -48,6 +54,14 @@ class KnownSites(Conditionals):
         learnt = self.inner.log_conditional(t, u, x, y)
         known = self.log_known(u, self.noise.visits(t).gather(-1, u[..., None]).squeeze(-1)).to(learnt.dtype)
         return torch.where((self.constant[u] >= 0)[..., None], known, learnt)
+
+    def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return the conditionals of all sites, (n, sites, states); by one pass where the learnt ones come so."""
+        if not self.inner.in_one_pass:
+            return super().log_conditionals(x, y)
+        learnt, sites = self.inner.log_conditionals(x, y), torch.arange(x.shape[1], device=x.device)
+        known = self.log_known(sites, torch.zeros_like(sites)).to(learnt.dtype)
+        return torch.where((self.constant >= 0)[:, None], known, learnt)
 
     def log_known(self, u: Tensor, visits: Tensor) -> Tensor:
         """Return the log-law of constant sites u after visits, (..., states) float64; of other sites it means nothing."""

@@ -51,7 +51,13 @@ class MomentMatched(Conditionals):
         super().__init__()
         self.inner, self.terms, self.noise = inner, terms, inner.noise
         self.hide_noised, self.bytes_per_row = inner.hide_noised, inner.bytes_per_row
+        self.bytes_per_walk, self.in_one_pass = inner.bytes_per_walk, inner.in_one_pass
         self.register_buffer("ignored", inner.ignored, persistent=False)
+
+    @property
+    def precision(self) -> str:
+        """Return what suits the learnt part."""
+        return self.inner.precision
 
     @property
     def clean(self) -> Conditionals:

@@ -15,11 +15,19 @@ class Architecture:
         pairwise: add the terms of a pairwise model to the logits, (sites · states)² numbers more. Under hard noise they are
             fitted before the network is trained, and kept; of an even number of members one half has them. None uses them
             where there are several members.
+        group: sites per place of a transformer, network="causal": the more, the faster, and the less it looks closely.
+        attention_heads: heads of each of its layers; by default one for 64 channels.
+        shared_heads: so many of its heads have the same keys and values, so that rows take less memory while they are drawn.
+        dropout: share of the channels that a transformer leaves out at random while it learns.
     """
 
     heads: str = "site"
     residual: bool = True
     pairwise: bool | None = None
+    group: int = 4
+    attention_heads: int | None = None
+    shared_heads: int = 1
+    dropout: float = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)

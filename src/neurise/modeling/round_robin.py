@@ -151,7 +151,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         else:
             best = suited(0, 1, 2, gpu=False)  # before there are any data: settings for little
         own: dict[str, Any] = {name: getattr(self, name) for name in ("width", "depth", "members", "steps")}
-        own |= {name: getattr(self.training, name) for name in ("batch_size", "learning_rate")}
+        own |= {name: getattr(self.training, name) for name in ("batch_size", "learning_rate", "precision")}
         best = best._replace(**{name: value for name, value in own.items() if value is not None})
         wanted = self.architecture.pairwise
         if wanted is None:

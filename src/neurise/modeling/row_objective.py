@@ -25,6 +25,7 @@ class RowExample(NamedTuple):
     x: Tensor  # (n, sites)
     y: Tensor | None  # (n,)
     fold: Tensor | None = None  # (n,): the member of a committee that must not learn from the row
+    kept: Tensor | None = None  # (n, ...): what dropout leaves to the networks while they learn
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class RowObjective:
     """
 
     noisings: ClassVar[int] = 1
+    is_long: ClassVar[bool] = True
 
     network: Stack  # of row networks
     frame: Frame
@@ -75,12 +77,14 @@ class RowObjective:
     def draw(self, batch: Batch, *, generator: Generator) -> RowExample:
         """Show rows as they are; sites that never vary show token 0."""
         fold = None if batch.fold is None else batch.fold.long()
-        return RowExample(batch.x.masked_fill(self.frame.constant >= 0, 0), batch.y, fold)
+        pattern: Any = self.network.pattern
+        kept = pattern.masks(len(batch.x), generator=generator)
+        return RowExample(batch.x.masked_fill(self.frame.constant >= 0, 0), batch.y, fold, kept)
 
     def losses(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the mean training loss of the networks on each row, without the one that must not learn from it."""
-        x, y, fold = drawn
-        logits, tokens = self._varying(network(x, y), x)
+        x, y, fold, kept = drawn
+        logits, tokens = self._varying(network(x, y) if kept is None else network(x, y, kept), x)
         each = self.loss(logits, tokens[..., None].expand(logits.shape[:-1])).mean(1)  # (n, members)
         if fold is not None:
             others = fold[:, None] != torch.arange(each.shape[-1], device=fold.device)
@@ -89,7 +93,7 @@ class RowObjective:
 
     def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the mean cross-entropy over the sites of what the networks say together, (n,)."""
-        x, y, fold = drawn
+        x, y, fold, _ = drawn
         logits, tokens = self._varying(network(x, y), x)
         return losses.cross_entropy(together(logits, fold), tokens).mean(1)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from neurise.training.settings import PRECISION
+
 
 class Sizes(NamedTuple):
     """What is chosen by the size of the data."""
@@ -20,6 +22,7 @@ class Sizes(NamedTuple):
     learning_rate: float
     steps: int = 4000
     pairwise: bool = False
+    precision: str = PRECISION
 
 
 SIZES: tuple[tuple[float, Sizes], ...] = (

@@ -23,12 +23,13 @@ from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
 from neurise.modeling.summary import EACH
-from neurise.networks.base import Network
+from neurise.networks.base import Network, RowNetwork
+from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
 from neurise.training.loop import BrokenOff, TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
-from neurise.training.settings import PRECISIONS, Settings, Training
+from neurise.training.settings import PRECISION, PRECISIONS, Settings, Training
 from neurise.training.state import CHECKPOINT, TrainingState, claimed, part_folder
 
 SMALL = 2**23
@@ -73,12 +74,21 @@ class Job:
         network = self.objective.network
         # On a device of their own, rows that do not fit are streamed.
         kept = self.rows.x.numel() if self.device.type == "cpu" else 0
-        needed = devices.training_bytes(network, kept, self.settings.batch_size, self.objective.bytes_per_example)
+        needed = self._needed(kept)
+        alone = network.pattern if isinstance(network, Stack) and network.size == 1 else None
+        if isinstance(alone, RowNetwork) and not devices.has_room(together * needed, self.device):
+            alone.economise()
+            needed = self._needed(kept)
         fewer = "" if together == 1 else ", or train fewer models together"
         devices.require_memory(together * needed, self.device, f"use a smaller training__batch_size or width{fewer}")
         # Weights are drawn on the CPU, so that a seed means the same start on every device.
         network.to_empty(device="cpu").reset(torch.Generator().manual_seed(self.seed))  # type: ignore[operator]
         network.to(self.device)
+
+    def _needed(self, rows_bytes: int) -> int:
+        """Estimate the memory of the training."""
+        example = self.objective.bytes_per_example
+        return devices.training_bytes(self.objective.network, rows_bytes, self.settings.batch_size, example)
 
     def get_ready(self, deadline: Deadline, verbose: bool | None, together: int = 1) -> None:
         """Draw the weights, and prepare them until the deadline."""
@@ -156,10 +166,7 @@ class Job:
 
     def _place(self, settings: Settings) -> tuple[Source, Source | None]:
         """Put the rows where a network on a device of its own can learn from them."""
-        others = devices.training_bytes(
-            self.objective.network, 0, settings.batch_size, self.objective.bytes_per_example
-        )
-        room = placing.room_for_rows(self.device, others)
+        room = placing.room_for_rows(self.device, self._needed(0))
         options: dict[str, Any] = {
             "states": self.states,
             "device": self.device,
@@ -235,7 +242,8 @@ class TrainedModel(Model):
         checks.not_negative("training__weight_decay", training.weight_decay)
         for name in ("warmup", "average_decay", "validation_fraction"):
             checks.share(f"training__{name}", getattr(training, name))
-        checks.one_of("training__precision", training.precision, PRECISIONS)
+        if training.precision is not None:
+            checks.one_of("training__precision", training.precision, PRECISIONS)
 
     def require_room(self, make: type[Network], *, width: Any, depth: Any, members: Any = 1, steps: int = 1) -> None:
         """Refuse networks that cannot be made, by arithmetic alone: before any of them is made, even as shapes.
@@ -287,7 +295,7 @@ class TrainedModel(Model):
             training.clip_norm,
             training.average_decay,
             checks.positive_whole("training__patience", training.patience),
-            training.precision,
+            str(training.precision or getattr(best, "precision", PRECISION)),
             max_steps,
             max_seconds,
         )

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from neurise import recording
 from neurise.categorical import uniforms
 from neurise.conditionals.base import Conditionals
-from neurise.sampling.incremental import forgotten, run_cycle, transposed
+from neurise.sampling.incremental import forgotten, most_at_once, run_cycle, transposed
 
 SIZES = (256, 1024, *range(2048, 16385, 2048))
 """Rows of a recording: a batch is padded to the next of them, and a larger one is cut into the largest."""
@@ -81,12 +81,18 @@ def _run(
     record: Recorder | None = None,
 ) -> None:
     """Run one cycle, or one sweep, in place on tokens (sites, n), in blocks of the sizes that are recorded."""
-    n = state.shape[1]
-    for start in range(0, n, SIZES[-1]):
-        rows = slice(start, min(n, start + SIZES[-1]))
-        size = next(size for size in SIZES if size >= rows.stop - rows.start)
+    n, sizes = state.shape[1], sizes_for(conditionals)
+    for start in range(0, n, sizes[-1]):
+        rows = slice(start, min(n, start + sizes[-1]))
+        size = next(size for size in sizes if size >= rows.stop - rows.start)
         tape = _tape(conditionals, size, len(level), y is not None, sweep, precision, record or _record)
         tape.run(cycle, state[:, rows], None if y is None else y[rows], level[:, rows])
+
+
+def sizes_for(conditionals: Conditionals) -> tuple[int, ...]:
+    """Return the sizes of recordings whose walks fit into memory."""
+    most = most_at_once(conditionals)
+    return tuple(size for size in SIZES if size <= most) or (most,)
 
 
 class Tape:
@@ -120,6 +126,9 @@ class Tape:
 
         self._repeat = record(one_cycle)
 
+    def __len__(self) -> int:
+        return self.x.shape[1]
+
     def run(self, cycle: int, x: Tensor, y: Tensor | None, level: Tensor) -> None:
         """Run one cycle in place on x, (sites, n); the rows beyond n are padding, and nobody looks at them."""
         n = x.shape[1]
@@ -142,7 +151,9 @@ def _tape(
     kept = _tapes.setdefault(conditionals, {})
     key = (size, top, labels, sweep, precision, record)
     if key not in kept:
-        while len(kept) >= KEPT:
+        # Those of walks that keep much of their rows may take half of the device's memory together.
+        most = 2 * most_at_once(conditionals)
+        while kept and (len(kept) >= KEPT or sum(map(len, kept.values())) + size > most):
             kept.pop(next(iter(kept)))
         kept[key] = Tape(conditionals, size, top, labels=labels, sweep=sweep, precision=precision, record=record)
     return kept[key]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from torch import Generator, Tensor
 
+from neurise import devices
 from neurise.batching import CACHE
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals
@@ -64,7 +67,8 @@ def run_in_blocks(
 ) -> None:
     """Run one cycle, or one sweep, in place on tokens (sites, n), in blocks of rows that stay in the cache."""
     n = state.shape[1]
-    size = n if state.is_cuda else max(64, CACHE // conditionals.bytes_per_row)  # a few layers stay in the cache
+    in_cache = max(64, CACHE // conditionals.bytes_per_row)  # a few layers stay in the cache
+    size = min(n, most_at_once(conditionals)) if state.is_cuda else in_cache
     which = torch.full((1,), cycle, dtype=torch.int64, device=state.device)
     for start in range(0, n, size):
         rows = slice(start, start + size)
@@ -72,6 +76,13 @@ def run_in_blocks(
         walk = conditionals.walk(part, labels, which, top=len(level), sweep=sweep, precision=precision)
         run_cycle(walk, conditionals.noise, part, level[:, rows], sweep=sweep)
         state[:, rows] = part
+
+
+def most_at_once(conditionals: Conditionals) -> int:
+    """Return how many rows may walk at once: what is kept of them takes at most a quarter of the device's memory."""
+    if not conditionals.bytes_per_walk:
+        return sys.maxsize
+    return max(1, devices.total_bytes(conditionals.device) // (4 * conditionals.bytes_per_walk))
 
 
 def run_cycle(walk: Walk, noise: SiteNoise, x: Tensor, level: Tensor, *, sweep: bool = False) -> None:

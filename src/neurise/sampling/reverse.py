@@ -18,6 +18,9 @@ METHODS = ("fused", "graphs", "incremental", "reference")
 WORTHWHILE = 2**21
 """Draws from which on seconds of compiling are worth it. Below, the incremental form ends sooner."""
 
+FOR_LONG_STEPS = 16
+"""So many times as many where steps look at all that walks keep: they take long, and to record them takes four runs."""
+
 
 class Reverse(Protocol):
     """A form of the reverse loop."""
@@ -68,21 +71,23 @@ def sample(
     sweeps: Sweeps | None = None,
     start: Tensor | None = None,
     method: str | None = None,
-    precision: str = "float32",
+    precision: str | None = None,
 ) -> Tensor:
     """Draw n configurations in batches that fit the memory budget, starting from noise or from ``start`` (n, sites).
 
     The form of the loop is chosen by itself unless ``method`` names one. ``precision`` is that of the hidden layers:
-    "bfloat16" is faster on a GPU, and moves probabilities by up to about 0.03. ``sweeps`` are those of a corrector.
+    "bfloat16" is faster on a GPU, and moves probabilities by up to about 0.03; by default it is what the conditionals are
+    made for. ``sweeps`` are those of a corrector.
     """
     noise, sweeps = conditionals.noise, sweeps or {}
+    precision = precision or ("float32" if method == "reference" else conditionals.precision)
     if any(t > 0 for t in sweeps):
         run: Reverse = partial(reverse, sweeps=sweeps)
     else:
         run = choose(conditionals, method, precision, draws=n * noise.num_steps)
     pinned = conditionals.device.type == "cuda"  # copies to it need not wait for each other
     drawn = torch.empty(n, noise.space.sites, dtype=torch.uint8, pin_memory=pinned)
-    for rows in conditionals.blocks(n):
+    for rows in conditionals.blocks_to_draw(n):
         begin = noise.start(rows.stop - rows.start, generator=generator) if start is None else start[rows]
         labels = None if y is None else y[rows]
         x = run(conditionals, begin, labels, generator=generator)
@@ -102,7 +107,8 @@ def choose(
     ``draws`` is how many tokens are to be drawn in all: for few of them nothing is compiled or recorded.
     """
     if method is None:
-        offered = METHODS if draws >= WORTHWHILE else METHODS[METHODS.index("incremental") :]
+        worthwhile = WORTHWHILE * (FOR_LONG_STEPS if conditionals.bytes_per_walk else 1)
+        offered = METHODS if draws >= worthwhile else METHODS[METHODS.index("incremental") :]
         method = next(name for name in offered if serves(name, conditionals, precision))
     elif method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}")

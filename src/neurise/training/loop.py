@@ -19,7 +19,7 @@ from neurise.training.distributed import Team
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
 from neurise.training.state import CHECKPOINT, START_AGAIN, TrainingState, Weights, copied
-from neurise.training.step import Score, Step, noised, optimizer, scorer
+from neurise.training.step import Score, Step, noised, optimizer, scorer, seconds_per_step
 
 CHECK_EVERY = 50
 """Steps between two looks at the loss: each look waits for the device."""
@@ -233,11 +233,13 @@ def _progress(
     fraction = progress_of(settings, state.step, state.seconds)
     progress = Progress("training", "steps", verbose=verbose, done=state.step, fraction=fraction)
     if verbose:
+        slow = rows.device.type == "cpu" and getattr(objective, "is_long", False)
         network, held = objective.network, 0 if validation is None else len(validation)
         needed = devices.training_bytes(network, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
+        takes = f", about {seconds_per_step(objective, rows, state, settings):.2g} s per step" if slow else ""
         progress.say(
             f"{devices.parameter_count(network):,} parameters, {len(rows):,} rows, {held:,} held back, "
-            f"about {devices.readable(needed)} of memory on {rows.device}"
+            f"about {devices.readable(needed)} of memory on {rows.device}{takes}"
         )
     return progress
 

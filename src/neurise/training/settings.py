@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
+PRECISION = "tf32"
+"""Of networks that do not say which suits them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +22,8 @@ class Training:
         average_decay: memory of the moving average of the weights, which is what a model keeps.
         patience: evaluations without improvement before training stops.
         validation_fraction: share of the rows that is held back, unless ``fit`` is given validation rows.
-        precision: of the products on a GPU: "tf32", "float32" or "bfloat16". A CPU has float32 only.
+        precision: of the products on a GPU: "tf32", "float32" or "bfloat16"; by default what the network is made for, "tf32"
+            unless it says otherwise. A CPU has float32 only.
     """
 
     batch_size: int | None = None
@@ -31,7 +34,7 @@ class Training:
     average_decay: float = 0.995
     patience: int = 20
     validation_fraction: float = 0.1
-    precision: str = "tf32"
+    precision: str | None = None
 
 
 @dataclass(frozen=True)
