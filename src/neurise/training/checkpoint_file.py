@@ -42,7 +42,8 @@ def write(path: Path, fingerprint: Mapping[str, Any], facts: Mapping[str, Any], 
 
 def read(path: Path, fingerprint: Mapping[str, Any], way_out: str) -> tuple[Facts, dict[str, Tensor]]:
     """Read a file, after checking that it is whole and belongs to the same data and settings."""
-    tensors = load_tensors(path)
+    # Copies: what is read is a view of the file at any alignment, and a run goes on in memory of its own.
+    tensors = {name: tensor.clone() for name, tensor in load_tensors(path).items()}
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
     if "state" not in metadata:
