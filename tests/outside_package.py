@@ -128,6 +128,7 @@ class Shown(NamedTuple):
 class Fit:
     network: nn.Module
     bytes_per_example: int = 1024
+    noisings: int = 1
 
     def draw(self, batch, *, generator):
         return Shown(batch.x, torch.zeros(len(batch.x), dtype=torch.int64) if batch.y is None else batch.y)

@@ -12,7 +12,6 @@ add up like a random walk to about :math:`\sqrt{2q}\,2^{-24}` of its size: 6e-6 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Protocol
 
 import torch
@@ -20,23 +19,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from neurise.networks.parts.plan import Layers, Plan, View
+from neurise.networks.parts.walk import Walk, relative
 
 BLOCK = 32
 """Sites whose pairwise terms are summed at once, by one matrix product."""
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
 """In which numbers the hidden layers multiply; None is as they are. Sums, norms and draws are never shorter than float32."""
-
-
-class Walk(ABC):
-    """Rows on their way through one cycle, or one sweep, from the last site to the first."""
-
-    @abstractmethod
-    def logits(self, u: int) -> Tensor:
-        """Return the logits of site u, (n, states) up to a constant per row; for two states the log-odds, (n, 1)."""
-
-    @abstractmethod
-    def put(self, u: int, token: Tensor) -> None:
-        """Set site u to its new tokens (n,)."""
 
 
 class Asked(Protocol):
@@ -61,11 +49,6 @@ class Recomputed(Walk):
     def put(self, u: int, token: Tensor) -> None:
         """Write the tokens down."""
         self.x[:, u] = token
-
-
-def relative(logits: Tensor) -> Tensor:
-    """Return the log-odds of token 1 where there are two states, (n, 1), else the logits as they are."""
-    return logits[..., 1:] - logits[..., :1] if logits.shape[-1] == 2 else logits
 
 
 def log_law(logits: Tensor, states: int) -> Tensor:

@@ -50,6 +50,7 @@ class Squares:
 
     network: nn.Module
     bytes_per_example: int = 1
+    noisings: int = 1
 
     def draw(self, batch: Batch, *, generator: Generator) -> tuple[Tensor]:
         return (batch.x,)

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from neurise.batching import CACHE, MEMORY_BUDGET, ON_GPU
 from neurise.networks.parts.plan import Plan, View, view_of
+from neurise.networks.parts.walk import Walk
 from neurise.noise.base import SiteNoise
-from neurise.walks import Planned, Recomputed, Walk, log_law
+from neurise.walks import Planned, Recomputed, log_law
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from neurise import conditionals, losses
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.networks.parts.plan import Plan, View, added
-from neurise.walks import Walk
+from neurise.networks.parts.walk import Walk
 
 SHARES = 21
 """Weights from 0 to 1 that are tried."""

@@ -12,7 +12,7 @@ from torch import Tensor
 from neurise import conditionals
 from neurise.conditionals.base import Certain, Conditionals, Frame
 from neurise.networks.parts.plan import Plan, View
-from neurise.walks import Walk, relative
+from neurise.networks.parts.walk import Walk, relative
 
 
 class KnownSites(Conditionals):

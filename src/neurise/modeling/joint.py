@@ -84,6 +84,8 @@ class Denoiser:
 class JointObjective(ABC):
     """An objective about a :class:`Denoiser`; a method writes ``draw``, ``losses`` and ``scores``."""
 
+    noisings: ClassVar[int] = 32
+
     denoiser: Denoiser
 
     @property

@@ -21,10 +21,11 @@ from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin_objective import RoundRobinObjective
+from neurise.modeling.row_objective import RowObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
 from neurise.modeling.sizes import Sizes, suited
 from neurise.modeling.trained import Job, TrainedModel
-from neurise.networks.base import SiteNetwork
+from neurise.networks.base import RowNetwork, SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
 from neurise.noise.base import SiteNoise
@@ -92,19 +93,42 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
                 "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say"
             )
-        if not issubclass(make, SiteNetwork):
+        if issubclass(make, RowNetwork):
+            self._check_rows()
+        elif not issubclass(make, SiteNetwork):
             raise ValueError(
-                f"network {self.network!r} predicts all sites at once; {type(self).__name__} asks for one site at a time, "
-                "as site_mlp and local_mlp do"
+                f"network {self.network!r} predicts all sites from all; {type(self).__name__} needs one that answers for a site "
+                "from others, as site_mlp and causal do"
             )
-        if clean and not make.any_site:
+        elif clean and not make.any_site:
             raise ValueError(f"network {self.network!r} knows each step's own site alone; clean={clean} needs site_mlp")
+
+    def _check_rows(self) -> None:
+        """Raise ValueError where a network that answers for a whole row cannot serve."""
+        wrong = []
+        if self.keep_prob:
+            wrong.append(
+                f"keep_prob={self.keep_prob}: soft noise leaves traces of all sites (set 0, or network='site_mlp')"
+            )
+        if self.cycles != 1 or self.chain.steps not in (None, self.schema_.space.sites):
+            wrong.append(f"cycles={self.cycles}, chain__steps={self.chain.steps}: hard noise needs one cycle")
+        if not self.chain.hide_noised:
+            wrong.append("chain__hide_noised=False: erased sites cannot be in its view")
+        if self.corrector.clean:
+            wrong.append(f"corrector__clean={self.corrector.clean}: it looks at one side of a site, sweeps need both")
+        if self.chosen_.pairwise:
+            wrong.append("architecture__pairwise=True: pairwise terms are for network='site_mlp'")
+        if wrong:
+            raise ValueError(f"network {self.network!r} learns a law site by site: {'; '.join(wrong)}")
 
     def chosen(self) -> Sizes:
         """Return the user's settings, and those that suit the data where they were left open."""
         if hasattr(self, "schema_"):
             space, gpu = self.schema_.space, self.device_.type == "cuda"
             best = suited(self.schema_.count, space.sites, space.states, gpu=gpu)
+            make = discovery.find("neurise.networks", self.network)
+            if issubclass(make, RowNetwork):
+                best = best._replace(**make.suited(self.schema_.count, space, gpu=gpu))
         else:
             best = suited(0, 1, 2, gpu=False)  # before there are any data: settings for little
         own: dict[str, Any] = {name: getattr(self, name) for name in ("width", "depth", "members", "steps")}
@@ -158,11 +182,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         classes = 0 if schema.labels is None else len(schema.labels.classes)
         return Frame(noise, classes, schema.constant.to(self.device_))
 
-    def _build(self) -> RoundRobinObjective:
+    def _build(self) -> RoundRobinObjective | RowObjective:
         best = self.chosen()
         return self._objectives([(best.members, best.pairwise)])[0]
 
-    def _objectives(self, kinds: Sequence[tuple[int, bool]]) -> list[RoundRobinObjective]:
+    def _objectives(self, kinds: Sequence[tuple[int, bool]]) -> list[RoundRobinObjective | RowObjective]:
         """Make networks that learn side by side, so many with pairwise terms or without, and what they learn from."""
         best, frame, corrector = self.chosen_, self.frame(), self.corrector
         space, num_steps = frame.noise.space, frame.noise.num_steps
@@ -176,8 +200,12 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "clean": corrector.clean,
             "anytime": corrector.anytime,
         }
-        found = []
+        found = list[RoundRobinObjective | RowObjective]()
         for count, pairwise in kinds:
+            if issubclass(make, RowNetwork):
+                rows = [make(space, num_steps, **options) for _ in range(count)]
+                found.append(RowObjective(Stack(rows), frame, self.loss_))
+                continue
             made: list[SiteNetwork] = []
             for _ in range(count):
                 network = make(space, num_steps, **options)

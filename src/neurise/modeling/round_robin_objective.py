@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -37,6 +37,8 @@ class RoundRobinObjective:
     Several networks learn side by side from the same examples, each by itself. Steps at constant sites are left out:
     their conditionals are known.
     """
+
+    noisings: ClassVar[int] = 32
 
     network: Stack  # of site networks
     frame: Frame

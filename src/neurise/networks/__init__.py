@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING, Any
 from neurise import discovery
 
 if TYPE_CHECKING:
-    from neurise.networks.base import SiteNetwork
     from neurise.space import Space
 
 
-def build(description: Mapping[str, Any], space: Space, num_steps: int, classes: int) -> SiteNetwork:
-    """Make the network that ``SiteNetwork.description`` describes, with weights that are still to be given."""
+def build(description: Mapping[str, Any], space: Space, num_steps: int, classes: int) -> Any:
+    """Make the network that ``Network.description`` describes, with weights that are still to be given."""
     from neurise.networks.pairwise_terms import Sum
 
     if "sum" in description:
         return Sum([build(part, space, num_steps, classes) for part in description["sum"]])
     options = {name: value for name, value in description.items() if name != "network"}
-    made: SiteNetwork = discovery.find("neurise.networks", description["network"])(
-        space, num_steps, classes=classes, **options
-    )
-    return made
+    return discovery.find("neurise.networks", description["network"])(space, num_steps, classes=classes, **options)

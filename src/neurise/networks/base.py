@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from neurise.networks.parts.plan import Plan, View
+from neurise.networks.parts.walk import Walk
 from neurise.space import Space
 
 
@@ -20,16 +22,24 @@ class Network(nn.Module, ABC):
     them are stacked and trained as one. It is saved as its file name, its options and its parameters.
     """
 
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of keyword arguments of the constructor beyond width, depth and classes that a model may pass on."""
+
     space: Space
+    num_steps: int
     classes: int
+    width: int
+    depth: int
 
     @abstractmethod
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights, every one of them from the generator or as a constant."""
 
     def description(self) -> dict[str, Any]:
-        """Return what :func:`neurise.networks.build` needs to make the network again, in JSON's types."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it is made again")
+        """Name the file and the constructor's arguments, in JSON's types. A network with other arguments writes its own."""
+        name = type(self).__module__.rpartition(".")[2]
+        own = {option: getattr(self, option) for option in self.options}
+        return {"network": name, "width": self.width, "depth": self.depth, **own}
 
 
 class SiteNetwork(Network):
@@ -60,15 +70,9 @@ class SiteNetwork(Network):
 
     Class attributes:
         any_site: whether any (t, u) can be asked for, or only u = t mod q. Corrector sweeps need the former.
-        options: names of keyword arguments of the constructor beyond width, depth and classes that a model may pass on.
     """
 
     any_site: ClassVar[bool] = True
-    options: ClassVar[tuple[str, ...]] = ()
-
-    num_steps: int
-    width: int
-    depth: int
 
     @abstractmethod
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
@@ -78,23 +82,40 @@ class SiteNetwork(Network):
         """Return what a walk needs to update the first layer site by site; None where the network has no such form."""
         return None
 
-    def description(self) -> dict[str, Any]:
-        """Name the file and the constructor's arguments. A network with other arguments writes its own."""
-        name = type(self).__module__.rpartition(".")[2]
-        own = {option: getattr(self, option) for option in self.options}
-        return {"network": name, "width": self.width, "depth": self.depth, **own}
-
 
 class RowNetwork(Network):
-    r"""Logits of all sites of a row in one pass, each from the sites that are generated before it: f(x, y) → (..., q, p).
+    r"""Logits of all sites of a row in one pass, each from the sites that are generated before it: f(x, y) → (n, q, p).
 
-    For hard noise: site u may depend on the sites after u in the order of noising alone, so that the product of the
-    conditionals is a law. ``forward(x, y)`` is given tokens (..., sites) in the order of noising.
+    For hard noise of one cycle: site u may depend on the sites after u in the order of noising alone, so that the product of
+    the conditionals is a law. One pass teaches all conditionals of a row.
+
+    **Writing one.** As with a site network, one file whose class bears the file's name, with a constructor of
+    (space, num_steps, \*, width, depth, classes=0), and ``reset``, ``forward`` and ``bytes_per_row``. :meth:`walk` is worth
+    writing: without it, generating a row takes as many passes as there are sites. Tests tie the two.
     """
 
     @abstractmethod
     def forward(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Return the logits of every site, (..., sites, states)."""
+        """Return the logits of every site of rows (n, sites), (n, sites, states); y (n,) are labels."""
+
+    @abstractmethod
+    def bytes_per_row(self, *, training: bool) -> int:
+        """Estimate the memory of one row, on the way forward alone or there and back."""
+
+    @classmethod
+    def suited(cls, rows: int, space: Space, *, gpu: bool) -> Mapping[str, Any]:
+        """Return settings that suit the size of the data where the user leaves them open: width, steps, batch_size, …
+
+        What is not named is taken from the table that all networks share.
+        """
+        return {}
+
+    def walk(self, x: Tensor, y: Tensor | None, *, precision: str) -> Walk | None:
+        """Follow rows (sites, n) from the last site to the first, each of which is put before the next is asked for.
+
+        The tokens that x holds mean nothing yet. None where the network has no such form.
+        """
+        return None
 
 
 class JointNetwork(Network):

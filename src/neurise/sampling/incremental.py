@@ -8,8 +8,8 @@ from torch import Generator, Tensor
 from neurise.batching import CACHE
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals
+from neurise.networks.parts.walk import Walk
 from neurise.noise.base import SiteNoise
-from neurise.walks import Walk
 
 
 @torch.no_grad()

@@ -34,5 +34,9 @@ class Objective(Protocol):
         """Return what the validation compares, lower is better, (n,): a proper score, whatever the training loss is."""
 
     @property
+    def noisings(self) -> int:
+        """How often a row that is held back is noised to be scored; once where nothing is random."""
+
+    @property
     def bytes_per_example(self) -> int:
         """Estimate the memory of one example on the way forward and back."""

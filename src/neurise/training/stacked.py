@@ -92,6 +92,11 @@ class ManyObjective:
     network: Stack
 
     @property
+    def noisings(self) -> int:
+        """As often as for one network."""
+        return self.one.noisings
+
+    @property
     def bytes_per_example(self) -> int:
         """As much as K examples of one network."""
         return self.network.size * self.one.bytes_per_example

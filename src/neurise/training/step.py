@@ -216,7 +216,7 @@ def examples_at_once(objective: Objective, device: torch.device) -> int:
 
 def noised(objective: Objective, validation: Source, generator: Generator) -> Any:
     """Noise validation rows once, so that every evaluation compares the same examples."""
-    examples = min(VALIDATION_EXAMPLES, max(1024, 32 * len(validation)))
+    examples = min(VALIDATION_EXAMPLES, max(1024, objective.noisings * len(validation)))
     return objective.draw(validation.spread(examples, generator=generator), generator=generator)
 
 

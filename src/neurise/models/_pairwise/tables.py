@@ -11,7 +11,7 @@ For two states :math:`\varphi = \mp 1`, so that :math:`K_{ij}` is the coupling J
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -100,6 +100,8 @@ class PairwiseObjective:
 
     which is \|J\| for two states. A row is charged for the tables of its own class.
     """
+
+    noisings: ClassVar[int] = 1
 
     network: PairwiseTables
     loss: Loss

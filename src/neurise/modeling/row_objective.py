@@ -1,0 +1,104 @@
+"""What models that learn all conditionals of a row in one pass are shown, and how they are scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from neurise import losses
+from neurise.conditionals.base import Frame
+from neurise.conditionals.row_conditionals import RowConditionals
+from neurise.losses import Loss
+from neurise.networks.parts.stack import Stack
+from neurise.rows import Batch
+from neurise.training.objective import Prediction
+
+
+class RowExample(NamedTuple):
+    """A row of the data: hard noise hides what it erased, so that nothing need be noised."""
+
+    x: Tensor  # (n, sites)
+    y: Tensor | None  # (n,)
+    fold: Tensor | None = None  # (n,): the member of a committee that must not learn from the row
+
+
+@dataclass(frozen=True)
+class RowObjective:
+    r"""Learn :math:`\mu(x_u \mid x_{>u})` of all sites u that vary at once: the loss of a row is the mean over its sites.
+
+    The mean over rows is that of :class:`~neurise.modeling.round_robin_objective.RoundRobinObjective`, which draws one site
+    of each row, and so are the scores.
+    """
+
+    noisings: ClassVar[int] = 1
+
+    network: Stack  # of row networks
+    frame: Frame
+    loss: Loss
+    folds: int = field(default=0, kw_only=True)
+    """Into how many folds the rows are cut, if they are: member k never learns from fold k, which validates it."""
+
+    def members(self) -> list[RowConditionals]:
+        """Return the conditionals of each network."""
+        return [RowConditionals(network, self.frame) for network in self.network.networks()]
+
+    @property
+    def bytes_per_example(self) -> int:
+        """Forward and backward together, of all networks."""
+        pattern: Any = self.network.pattern
+        return self.network.size * int(pattern.bytes_per_row(training=True))
+
+    @cached_property
+    def _sites(self) -> Tensor:
+        """Sites that vary. Found once: to count them is to wait for the device."""
+        return torch.nonzero(self.frame.constant < 0).flatten()
+
+    def draw(self, batch: Batch, *, generator: Generator) -> RowExample:
+        """Show rows as they are; sites that never vary show token 0."""
+        fold = None if batch.fold is None else batch.fold.long()
+        return RowExample(batch.x.masked_fill(self.frame.constant >= 0, 0), batch.y, fold)
+
+    def losses(self, network: Prediction, drawn: Any) -> Tensor:
+        """Return the mean training loss of the networks on each row, without the one that must not learn from it."""
+        x, y, fold = drawn
+        logits, tokens = self._varying(network(x, y), x)
+        each = self.loss(logits, tokens[..., None].expand(logits.shape[:-1])).mean(1)  # (n, members)
+        if fold is not None:
+            others = fold[:, None] != torch.arange(each.shape[-1], device=fold.device)
+            each = each * others * (self.folds / (self.folds - 1))
+        return each.mean(-1)
+
+    def scores(self, network: Prediction, drawn: Any) -> Tensor:
+        """Return the mean cross-entropy over the sites of what the networks say together, (n,)."""
+        x, y, fold = drawn
+        logits, tokens = self._varying(network(x, y), x)
+        return losses.cross_entropy(together(logits, fold), tokens).mean(1)
+
+    def answers(self, network: Prediction, drawn: Any) -> Tensor:
+        """Return what the networks say together of the examples of a round-robin objective, (n, states)."""
+        _, u, x, _, y, _, fold = drawn
+        shown = x.masked_fill((self.frame.constant >= 0) | (x >= self.frame.noise.space.states), 0)
+        logits = network(shown, y)  # (n, sites, members, states)
+        own = logits.gather(1, u[:, None, None, None].expand(-1, 1, *logits.shape[2:]))
+        return together(own, fold).squeeze(1)
+
+    def _varying(self, logits: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the logits and the tokens of the sites that vary, (n, sites, members, states) and (n, sites)."""
+        if len(self._sites) == x.shape[-1]:
+            return logits.float(), x.long()
+        return logits.index_select(1, self._sites).float(), x.index_select(1, self._sites).long()
+
+
+def together(logits: Tensor, fold: Tensor | None) -> Tensor:
+    """Return what the members say together, (n, sites, states), up to a constant.
+
+    Where there are folds, it is what the one member says that has not learnt from the row.
+    """
+    if fold is None:
+        return torch.log_softmax(logits, dim=-1).mean(-2)
+    own = fold[:, None, None, None].expand(-1, logits.shape[1], 1, logits.shape[-1])
+    return logits.gather(-2, own).squeeze(-2)
