@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -15,11 +16,15 @@ class Architecture:
         pairwise: add the terms of a pairwise model to the logits, (sites · states)² numbers more. Under hard noise they are
             fitted before the network is trained, and kept; of an even number of members one half has them. None uses them
             where there are several members.
+        orders: in how many orders the sites are learnt and generated; the model is the equal mixture of the laws. The first is
+            that of the model, the others are random by the seed of ``fit``; or a list of orders, each as ``order`` is given.
+            Hard noise alone.
     """
 
     heads: str = "site"
     residual: bool = True
     pairwise: bool | None = None
+    orders: int | Sequence[Sequence[int]] = 1
 
 
 @dataclass(frozen=True, kw_only=True)

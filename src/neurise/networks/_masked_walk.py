@@ -37,51 +37,57 @@ class MaskedWalk(Walk):
         self.outputs = self.shown  # of the block's sites, (sites · features, n)
 
     def logits(self, u: int) -> Tensor:
-        """Compute the units that look at the sites after u and at no other, and the outputs of u."""
-        if u < self.bottom:
-            self._begin(u + 1)
-        network, known = self.network, self.network.units_from(self.top + 1)
-        units, place = self._units(u, u + 1), network.units_from(self.bottom + 1)
-        near = slice((u + 1) * self.size, self.top * self.size)  # what became known within the block
+        """Add what became known within the block to the outputs of site u, (n, states), or (n, 1) for two states."""
+        self._enter(u)
+        network, own, units = self.network, self._columns(u, u + 1), self._units(u + 1, self.top)
+        near, start = self._columns(u + 1, self.top), self.bottom * self.size
+        total = self.outputs[own.start - start : own.stop - start]
         if units.stop > units.start:
-            own, seen = slice(units.start - place, units.stop - place), slice(units.start, known)
-            h = torch.addmm(self.partial[0][own], network.first[units, near], self.shown[near])
-            torch.clamp(h, min=0, out=self.active[0][units])
-            for weight, below, here, partial in zip(
-                network.hidden, self.active, self.active[1:], self.partial[1:], strict=False
-            ):
-                h = h + torch.addmm(partial[own], weight[units, seen], below[seen])
-                torch.clamp(h, min=0, out=here[units])
-        asked, seen = slice(u * self.size, (u + 1) * self.size), slice(units.start, known)
-        start = self.bottom * self.size
-        total = torch.addmm(self.outputs[asked.start - start : asked.stop - start], network.last[asked, seen], self.active[-1][seen])
+            total = torch.addmm(total, network.last[own, units], self.active[-1][units])
         if near.stop > near.start:
-            total = torch.addmm(total, network.direct[asked, near], self.shown[near])
+            total = torch.addmm(total, network.direct[own, near], self.shown[near])
         return total.T if self.size == 1 else functional.pad(total.T, (1, 0))
 
     def put(self, u: int, token: Tensor) -> None:
-        """Write the features of the new tokens down."""
-        self.shown[u * self.size : (u + 1) * self.size] = relative_one_hot(token, self.size + 1, self.shown.dtype).T
+        """Write the features of the new tokens down, and compute the units that look at the sites from u on."""
+        self._enter(u)
+        network, units, seen = self.network, self._units(u, u + 1), self._units(u, self.top)
+        near, start = self._columns(u, self.top), network.units_from(self.bottom)
+        self.shown[self._columns(u, u + 1)] = relative_one_hot(token, self.size + 1, self.shown.dtype).T
+        if units.stop == units.start:
+            return
+        own = slice(units.start - start, units.stop - start)
+        h = torch.addmm(self.partial[0][own], network.first[units, near], self.shown[near])
+        torch.clamp(h, min=0, out=self.active[0][units])
+        for layer, weight in enumerate(network.hidden, 1):
+            h = h + torch.addmm(self.partial[layer][own], weight[units, seen], self.active[layer - 1][seen])
+            torch.clamp(h, min=0, out=self.active[layer][units])
 
-    def _begin(self, top: int) -> None:
-        """Begin the block of sites below ``top``: give its units and outputs what is known of all others."""
+    def _enter(self, u: int) -> None:
+        """Begin the block of site u, unless it has begun: give its units and outputs what is known of all others."""
+        if u >= self.bottom:
+            return
         network = self.network
-        self.top, self.bottom = top, (top - 1) // BLOCK * BLOCK
-        known, units = slice(network.units_from(top + 1), network.width), self._units(self.bottom, top)
-        later, asked = slice(top * self.size, None), slice(self.bottom * self.size, top * self.size)
+        self.top, self.bottom = u + 1, u // BLOCK * BLOCK
+        known, units = slice(network.units_from(self.top), network.width), self._units(self.bottom, self.top)
+        later, asked = slice(self.top * self.size, None), self._columns(self.bottom, self.top)
         biases, offset = [bias[units, None] for bias in network.biases], network.offset[asked, None]
         if self.y is not None:
             biases[0] = biases[0] + network.label[:, units].T.index_select(1, self.y)
             offset = offset + network.label_offset[:, asked].T.index_select(1, self.y)
         self.partial = [biases[0] + self._product(network.first[units, later], self.shown[later])]
-        for weight, bias, below in zip(network.hidden, biases[1:], self.active, strict=False):
-            self.partial.append(bias + self._product(weight[units, known], below[known]))
+        for layer, weight in enumerate(network.hidden, 1):
+            self.partial.append(biases[layer] + self._product(weight[units, known], self.active[layer - 1][known]))
         self.outputs = offset + self._product(network.last[asked, known], self.active[-1][known])
-        self.outputs += self._product(network.direct[asked, later], self.shown[later])
+        self.outputs = self.outputs + self._product(network.direct[asked, later], self.shown[later])
 
     def _units(self, bottom: int, top: int) -> slice:
-        """Return the units that the sites [bottom, top) wait for: those that look at the sites from bottom + 1 … top on."""
-        return slice(self.network.units_from(bottom + 1), self.network.units_from(top + 1))
+        """Return the units whose first site is one of [bottom, top)."""
+        return slice(self.network.units_from(bottom), self.network.units_from(top))
+
+    def _columns(self, bottom: int, top: int) -> slice:
+        """Return the features, or the outputs, of the sites [bottom, top)."""
+        return slice(bottom * self.size, top * self.size)
 
     def _product(self, weight: Tensor, state: Tensor) -> Tensor:
         return (weight.to(self.low) @ state.to(self.low)).to(state.dtype)

@@ -68,19 +68,22 @@ class Masked(RowNetwork):
         space, masks = self.space, self.masks(x.device)
         shown = relative_one_hot(x, space.states, self.first.dtype).flatten(-2)
         h = functional.linear(shown, self.first * masks.first, self.biases[0])
-        offset = self.offset
+        offset: Tensor = self.offset
         if y is not None:
             h, offset = h + self.label[y], offset + self.label_offset[y]
         for weight, bias in zip(self.hidden, list(self.biases)[1:], strict=True):
             h = h + functional.linear(torch.relu(h), weight * masks.hidden, bias)
         logits = functional.linear(torch.relu(h), self.last * masks.last)
         logits = logits + functional.linear(shown, self.direct * masks.direct) + offset
-        return functional.pad(logits.unflatten(-1, (space.sites, space.states - 1)), (1, 0))
+        return functional.pad(logits.view(*x.shape, space.states - 1), (1, 0))
 
     def masks(self, device: torch.device) -> Masks:
         """Make the masks. They are made where they are used: a network has no buffers, and to compare is cheap."""
         sites = torch.arange(self.space.sites, device=device).repeat_interleave(self.space.states - 1)
         seen = 1 + torch.arange(self.width, device=device) * (self.space.sites - 1) // self.width
+        seen = seen.clamp(
+            max=self.space.sites - 1
+        )  # the units of a single site have nothing to look at, and nobody looks
         return Masks(
             first=sites >= seen[:, None],
             hidden=seen >= seen[:, None],
@@ -90,7 +93,9 @@ class Masked(RowNetwork):
 
     def units_from(self, site: int) -> int:
         """Return the first hidden unit that looks at no site before the given one."""
-        return min(self.width, -(-(site - 1) * self.width // max(1, self.space.sites - 1)))
+        if site >= self.space.sites:
+            return self.width
+        return max(0, -(-(site - 1) * self.width // max(1, self.space.sites - 1)))
 
     def bytes_per_row(self, *, training: bool) -> int:
         """Estimate the memory of one row: features, hidden layers and logits, and what the way back keeps of them."""
@@ -100,4 +105,3 @@ class Masked(RowNetwork):
     def walk(self, x: Tensor, y: Tensor | None, *, precision: str) -> Walk:
         """Follow rows (sites, n) from the last site to the first."""
         return MaskedWalk(self, x, y, precision=precision)
-
