@@ -38,12 +38,15 @@ class Chain:
         hide_noised: hide sites that hard noise has erased from the network. Equal in law, and it makes the likelihood
             exact; False is the paper's form.
         unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
+        stretch: how many consecutive steps of a row are learnt at once, by a network that can share work among them, as
+            "site_mlp" does; a batch then has as many fewer rows. 1 draws a row for every step. None chooses by the data.
     """
 
     kind: str = "round_robin"
     steps: int | None = None
     hide_noised: bool = True
     unseen: float = 1e-6
+    stretch: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

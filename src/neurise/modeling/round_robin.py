@@ -92,6 +92,12 @@ class RoundRobinModel(ChainModel, TrainedModel):
         checks.flag("anytime", self.corrector.anytime)
         self._check_orders()
         checks.unseen(self.chain.unseen, self.schema_.space.states)
+        checks.positive_whole("stretch", best.stretch)
+        if best.stretch > 1 and not self._takes_stretches(make):
+            raise ValueError(
+                f"chain__stretch={best.stretch}: network {self.network!r} answers for one step at a time"
+                f"{' with corrector__anytime=True' if self.corrector.anytime else ''}; set chain__stretch=1 or leave it out"
+            )
         clean = checks.share("clean", self.corrector.clean)
         if (checks.whole("sweeps", self.corrector.sweeps) or self.corrector.anytime) and not clean:
             raise ValueError(
@@ -161,7 +167,14 @@ class RoundRobinModel(ChainModel, TrainedModel):
         wanted = self.architecture.pairwise
         if wanted is None:
             wanted = best.pairwise and best.members > 1 and self._is_hard and self.network == "site_mlp"
-        return best._replace(pairwise=wanted)
+        stretch = self.chain.stretch
+        if stretch is None:
+            stretch = best.stretch if self._takes_stretches(discovery.find("neurise.networks", self.network)) else 1
+        return best._replace(pairwise=wanted, stretch=stretch)
+
+    def _takes_stretches(self, make: Any) -> bool:
+        """Whether several steps of a row can be learnt at once."""
+        return issubclass(make, SiteNetwork) and make.takes_stretches and not self.corrector.anytime
 
     @property
     def _is_hard(self) -> bool:
@@ -178,6 +191,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
             "batch size": best.batch_size,
+            "stretch": best.stretch if best.stretch > 1 else None,
             "learning rate": best.learning_rate,
             "sweeps": self.corrector.sweeps or None,
         }
@@ -224,6 +238,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "hide_noised": self.chain.hide_noised,
             "clean": corrector.clean,
             "anytime": corrector.anytime,
+            "stretch": best.stretch,
         }
         found = list[RoundRobinObjective | RowObjective]()
         for count, pairwise in kinds:
@@ -278,6 +293,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
             job = self.job(
                 replace(objective, folds=folds), own, aside, run, prepare=prepare, is_known=known, order=order
             )
+            rows_per_step = max(1, round(job.settings.batch_size / best.stretch))
+            job.settings = replace(job.settings, batch_size=rows_per_step)
             found.append(job)
         return found
 
@@ -298,7 +315,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         shares = [1 / len(jobs)] * len(jobs)
         if len(jobs) > 1 and held is not None and not jobs[0].is_known:
             held = held if held.x.device == self.device_ else held.to(self.device_)
-            drawn = noised(jobs[0].objective, held, torch.Generator(self.device_).manual_seed(run.seed))
+            asked: Any = jobs[0].objective
+            drawn = noised(asked.one_by_one(), held, torch.Generator(self.device_).manual_seed(run.seed))
             answers, sizes = list[Tensor](), list[int]()
             for job in jobs:
                 objective, pieces = job.objective, list[Tensor]()

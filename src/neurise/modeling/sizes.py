@@ -20,6 +20,7 @@ class Sizes(NamedTuple):
     learning_rate: float
     steps: int = 4000
     pairwise: bool = False
+    stretch: int = 1
 
 
 SIZES: tuple[tuple[float, Sizes], ...] = (

@@ -72,6 +72,11 @@ def visible_one_hot(x: Tensor, u: Tensor, hidden: Tensor, states: int, dtype: to
     return _seen(x, hidden | _is(u, x.shape[-1]), states).to(dtype)
 
 
+def seen_one_hot(x: Tensor, hidden: Tensor, states: int, dtype: torch.dtype) -> Tensor:
+    """One-hot of x, all-zero at every hidden site, (..., sites · states)."""
+    return _seen(x, hidden, states).to(dtype)
+
+
 def side_by_side(
     x: Tensor,
     u: Tensor,
