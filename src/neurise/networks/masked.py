@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -62,6 +62,15 @@ class Masked(RowNetwork):
         nn.init.normal_(self.label, generator=generator)
         for zero in (*self.biases, self.last, self.direct, self.offset, self.label_offset):
             nn.init.zeros_(zero)
+
+    @classmethod
+    def suited(cls, rows: int, space: Space, *, gpu: bool) -> dict[str, Any]:
+        """Return settings that suit the size of the data: as many units as sites or more, small batches of whole rows."""
+        width = max(128, min(1024, 64 * -(-space.sites // 32)))
+        own: dict[str, Any] = {"width": width, "depth": 2, "members": 2 if rows * space.sites < 1e7 else 1}
+        if gpu:
+            return {**own, "batch_size": 512, "learning_rate": 4e-3, "steps": 4000}
+        return {**own, "batch_size": 256, "learning_rate": 5e-3, "steps": 1500}
 
     def forward(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits of every site of rows (n, sites), (n, sites, states)."""
