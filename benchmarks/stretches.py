@@ -132,7 +132,9 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return training, validation and test rows."""
     if name != "caltech":
         data = datasets.debd(name)
-        assert data.train is not None and data.validation is not None and data.test is not None
+        assert data.train is not None
+        assert data.validation is not None
+        assert data.test is not None
         return data.train, data.validation, data.test
     X = datasets.caltech101_silhouettes().train
     assert X is not None

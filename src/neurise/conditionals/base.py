@@ -157,6 +157,14 @@ class Conditionals(nn.Module, ABC):
         """Return what a fast walk needs; None where there is no such form."""
         return None
 
+    def looked_at(self) -> Tensor:
+        """Return which sites (columns) each site's pairwise terms look at, (sites, sites); none without such terms."""
+        sites, view = self.noise.space.sites, self.view(sweep=False)
+        plan = None if view is None else self.plan(view)
+        if plan is None or plan.pair is None:
+            return torch.zeros(sites, sites, dtype=torch.bool, device=self.device)
+        return plan.pair.abs().amax((1, 3)) > 0
+
     def planned(self, view: View) -> Plan | None:
         """Return the plan that was laid out, or make it: :meth:`plan` of the same weights, without doing the work twice."""
         return self.laid_out[view.sweep][1] if view.sweep in self.laid_out else self.plan(view)

@@ -58,6 +58,10 @@ class Committee(Conditionals):
             plans.append(plan)
         return added(plans, self.weights)
 
+    def looked_at(self) -> Tensor:
+        """Return what any member's terms look at."""
+        return torch.stack([member.looked_at() for member in self]).any(0)
+
     def _walk_without_plan(
         self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
     ) -> Walk:

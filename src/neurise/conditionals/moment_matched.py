@@ -18,12 +18,15 @@ from torch import Generator, Tensor
 from neurise import conditionals
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.committee import Together
 from neurise.energies import moments
 from neurise.energies.pairwise_regression import expanded
 from neurise.energies.regressions import Fit, Sample, sample_of
 from neurise.networks.pairwise_terms import PairwiseTerms
 from neurise.networks.parts.plan import Plan, View, added
+from neurise.networks.parts.walk import Walk
 from neurise.rows import Rows
+from neurise.walks import Planned
 
 DRAWS = 2**14
 """Rows that are generated to match with."""
@@ -64,6 +67,18 @@ class MomentMatched(Conditionals):
             return None
         plan, terms = self.inner.plan(view), self.terms.plan(view)
         return plan if plan is None or terms is None or view.sweep else added([plan, terms])
+
+    def _walk_without_plan(
+        self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
+    ) -> Walk:
+        inner = self.inner.walk(x, y, cycle, top=top, sweep=sweep, precision=precision)
+        view = self.view(sweep=sweep)
+        plan = None if view is None or sweep else self.terms.plan(view)
+        if view is None or plan is None:
+            return (
+                inner if sweep else super()._walk_without_plan(x, y, cycle, top=top, sweep=sweep, precision=precision)
+            )
+        return Together((1.0, 1.0), (inner, Planned(plan, view, cycle, x, y, top=top)))
 
     def description(self) -> dict[str, Any]:
         """Describe the inner conditionals."""
@@ -119,7 +134,7 @@ class Loop:
     ) -> None:
         sites, self.inner = data.target.shape[1], data.outcomes
         self.data, self.axes = data, axes
-        self.looked_at, self.constant = _looked_at(inner).cpu(), constant.tolist()
+        self.looked_at, self.constant = inner.looked_at().cpu(), constant.tolist()
         start = torch.zeros(sites, draws, dtype=torch.uint8, device=axes.device)
         y = None if labels is None else labels.to(axes.device)
         self.walk = inner.walk(start, y, torch.zeros(1, dtype=torch.int64, device=axes.device))
@@ -183,15 +198,6 @@ def drawn_evenly(logits: Tensor, generator: Generator) -> Tensor:
     level = torch.empty_like(place)
     level[order] = (place * GOLDEN + uniforms(1, generator=generator)) % 1
     return draw(law, level)
-
-
-def _looked_at(inner: Conditionals) -> Tensor:
-    """Return which sites (columns) the pairwise terms of each site look at, (sites, sites); none without such terms."""
-    sites, view = inner.noise.space.sites, inner.view(sweep=False)
-    plan = None if view is None else inner.plan(view)
-    if plan is None or plan.pair is None:
-        return torch.zeros(sites, sites, dtype=torch.bool)
-    return plan.pair.abs().amax((1, 3)) > 0
 
 
 def _directions(data: Sample, count: int) -> Tensor:

@@ -53,6 +53,11 @@ class RowConditionals(Conditionals):
         """Return None: a pass over the row has no first layer that follows one token."""
         return None
 
+    def looked_at(self) -> Tensor:
+        """Return the sites that the network says it looks at."""
+        found = self.network.looked_at()
+        return super().looked_at() if found is None else found
+
     def _walk_without_plan(
         self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
     ) -> Walk:

@@ -177,6 +177,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return issubclass(make, SiteNetwork) and make.takes_stretches and not self.corrector.anytime
 
     @property
+    def is_of_rows(self) -> bool:
+        """Whether the network answers for all sites of a row in one pass."""
+        return issubclass(discovery.find("neurise.networks", self.network), RowNetwork)
+
+    @property
     def _is_hard(self) -> bool:
         """Whether one visit erases a site and erased sites are hidden, so that pairwise terms can be fitted beforehand."""
         return self.keep_prob == 0 and self.chain.hide_noised is True
@@ -289,10 +294,13 @@ class RoundRobinModel(ChainModel, TrainedModel):
         touched = frame.constant if self.corrector.clean else frame.constant[: frame.noise.num_steps]
         known, found = bool((touched >= 0).all()), []
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
-            prepare = partial(fit_terms, held=held, graph=self.neighbours_) if pairwise and self._is_hard else None
-            job = self.job(
-                replace(objective, folds=folds), own, aside, run, prepare=prepare, is_known=known, order=order
-            )
+            prepare: Callable[[Job], None] | None = None
+            if isinstance(objective, RowObjective):
+                prepare = RowObjective.begin
+            elif pairwise and self._is_hard:
+                prepare = partial(fit_terms, held=held, graph=self.neighbours_)
+            own_objective = replace(objective, folds=folds)
+            job = self.job(own_objective, own, aside, run, prepare=prepare, is_known=known, order=order)
             rows_per_step = max(1, round(job.settings.batch_size / best.stretch))
             job.settings = replace(job.settings, batch_size=rows_per_step)
             found.append(job)

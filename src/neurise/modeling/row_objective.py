@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -49,6 +49,15 @@ class RowObjective:
     def members(self) -> list[RowConditionals]:
         """Return the conditionals of each network."""
         return [RowConditionals(network, self.frame) for network in self.network.networks()]
+
+    @staticmethod
+    def begin(job: Any) -> None:
+        """Let the networks of a job find out what needs no descent, each without the fold that validates it."""
+        objective, rows, held = job.objective, job.rows, job.held
+        for number, network in enumerate(objective.network.networks()):
+            own = rows if rows.fold is None else rows.take(rows.fold != number)
+            aside = held if held is None or held.fold is None else held.take(held.fold == number)
+            network.begin(replace(own, fold=None), aside, objective.frame.constant < 0)
 
     @property
     def bytes_per_example(self) -> int:

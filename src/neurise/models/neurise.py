@@ -34,7 +34,7 @@ class NeurISE(RoundRobinModel):
             pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others. Needs
             ``corrector__clean``, implies ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
-            those of the data. Hard noise only; implies ``architecture__pairwise``.
+            those of the data. Hard noise only; implies ``architecture__pairwise`` with "site_mlp".
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``; by default a number that
             suits the data.
         order: the sites in the order in which they are noised; they are generated in the opposite order.
@@ -79,7 +79,7 @@ class NeurISE(RoundRobinModel):
         self.calibrates_ = checks.flag("calibrate", self.calibrate)
         super().check()
         asked = ["calibrate"] * self.calibrates_ + ["graph"] * (self.graph is not None)
-        if asked and self.architecture.pairwise is None:
+        if asked and self.architecture.pairwise is None and not self.is_of_rows:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
             self.neighbours_ = adjacency(self.graph, self.schema_.order)
@@ -88,6 +88,8 @@ class NeurISE(RoundRobinModel):
                     "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
                     "corrector__clean above 0, 0.25 say"
                 )
+        if asked == ["calibrate"] and self.is_of_rows:
+            return
         if asked and not (self._is_hard and self.chosen_.pairwise and self.network == "site_mlp"):
             raise ValueError(
                 f"{' and '.join(asked)} needs the pairwise terms of an autoregressive model: keep_prob=0, "

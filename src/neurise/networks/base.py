@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk
+from neurise.rows import Rows
 from neurise.space import Space
 
 
@@ -107,6 +108,12 @@ class RowNetwork(Network):
     def bytes_per_row(self, *, training: bool) -> int:
         """Estimate the memory of one row, on the way forward alone or there and back."""
 
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor) -> None:
+        """Find out what is found without descent, before the training and after :meth:`reset`; by default nothing.
+
+        ``held`` are rows to judge by, ``varies`` (sites,) tells which sites do.
+        """
+
     @classmethod
     def suited(cls, rows: int, space: Space, *, gpu: bool) -> Mapping[str, Any]:
         """Return settings that suit the size of the data where the user leaves them open: width, steps, batch_size, …
@@ -114,6 +121,10 @@ class RowNetwork(Network):
         What is not named is taken from the table that all networks share.
         """
         return {}
+
+    def looked_at(self) -> Tensor | None:
+        """Return which few sites (columns) each site looks at, (sites, sites) booleans; None where it looks at all."""
+        return None
 
     def walk(self, x: Tensor, y: Tensor | None, *, precision: str) -> Walk | None:
         """Follow rows (sites, n) from the last site to the first, each of which is put before the next is asked for.
