@@ -2,7 +2,7 @@
 
 PYTHONPATH=src python benchmarks/stretches.py speed --json speed.json
 PYTHONPATH=src python benchmarks/stretches.py quality --data plants --steps 600 --lengths 1 8 23
-PYTHONPATH=src python benchmarks/stretches.py quality --data caltech --steps 300 --lengths 1 16 49 --seconds 120
+PYTHONPATH=src python benchmarks/stretches.py quality --data caltech --steps 150 --lengths 1 16 --set width=128 depth=2 members=1
 
 ``speed`` compares a gradient step of single questions with one of stretches, both of as many examples, in turns, and prints
 the ratio of the best times. ``quality`` fits a model with each length, for as many steps and, with --seconds, for as long, and
@@ -40,6 +40,8 @@ def main() -> None:
     parser.add_argument("--sites", type=int, nargs="+", default=SITES)
     parser.add_argument("--data", default="plants", help="a set of debd, or caltech")
     parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--test-rows", type=int, help="score so many test rows instead of all")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=NUMBER", help="further parameters of the model")
     parser.add_argument("--seconds", type=float, help="also fit for so long")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
@@ -109,13 +111,15 @@ def step_of(sites: int, keep_prob: float, length: int, pairwise: bool, device: t
 def quality(arguments: Any) -> list[dict[str, Any]]:
     """Fit with every length, and score the test rows."""
     train, validation, test = rows_of(arguments.data)
+    test = test[: arguments.test_rows]
+    own = {name: int(number) for name, _, number in (entry.partition("=") for entry in arguments.set)}
     limits = [{"max_steps": arguments.steps}]
     if arguments.seconds:
         limits.append({"max_seconds": arguments.seconds})
     found = []
     for limit in limits:
         for length in arguments.lengths:
-            model = NeurISE().set_params(chain__stretch=length)
+            model = NeurISE().set_params(chain__stretch=length, **own)
             began = time.process_time()
             model.fit(
                 train, validation=validation, seed=arguments.seed, device=arguments.device, verbose=False, **limit

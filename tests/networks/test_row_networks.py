@@ -11,6 +11,7 @@ from neurise import discovery, networks
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.stack import Stack
 from neurise.networks.parts.walk import relative
+from neurise.rows import Rows
 from neurise.space import Space
 
 SPACES = [Space(sites=3, states=4), Space(sites=5, states=2), Space(sites=1, states=3)]
@@ -22,14 +23,26 @@ every = pytest.mark.parametrize("name", NAMES)
 in_spaces = pytest.mark.parametrize("space", SPACES, ids=str)
 
 
-def make(name: str, space: Space, *, width: int = 8, depth: int = 2, seed: int = 0) -> RowNetwork:
+def make(
+    name: str, space: Space, *, width: int = 8, depth: int = 2, seed: int = 0, classes: int = CLASSES
+) -> RowNetwork:
     """Make a network, draw its weights and move all of them, in float64: an output of zero would hide everything."""
-    network: RowNetwork = OFFERED[name](space, space.sites, width=width, depth=depth, classes=CLASSES)
+    network: RowNetwork = OFFERED[name](space, space.sites, width=width, depth=depth, classes=classes)
     generator = torch.Generator().manual_seed(seed)
     network.reset(generator)
+    x = space.uniform(400, generator=generator)
+    x[:, :-1] = torch.where(torch.rand(400, 1, generator=generator) < 0.7, x[:, 1:], x[:, :-1])
+    y = torch.arange(400) % classes if classes else None
+    network.begin(Rows(x, y), None, torch.ones(space.sites, dtype=torch.bool))
     for parameter in network.parameters():
-        parameter.data += 0.3 * torch.randn(parameter.shape, generator=generator)
+        if parameter.is_floating_point():
+            parameter.data += 0.3 * torch.randn(parameter.shape, generator=generator)
     return network.double().requires_grad_(False)
+
+
+def looks_everywhere(network: RowNetwork) -> bool:
+    """Whether a network looks at all sites that it may: one that keeps numbers of sites looks at some of them."""
+    return all(parameter.is_floating_point() for parameter in network.parameters())
 
 
 def rows(space: Space, n: int = 6) -> tuple[Tensor, Tensor]:
@@ -42,7 +55,7 @@ def test_the_folder_offers_row_networks() -> None:
 
 @every
 @in_spaces
-def test_a_site_is_answered_for_from_the_sites_after_it_and_from_all_of_them(name: str, space: Space) -> None:
+def test_a_site_is_answered_for_from_the_sites_after_it(name: str, space: Space) -> None:
     network, (x, y) = make(name, space), rows(space)
     before = network(x, y)
     assert before.shape == (6, space.sites, space.states)
@@ -50,7 +63,8 @@ def test_a_site_is_answered_for_from_the_sites_after_it_and_from_all_of_them(nam
         changed = x.clone()
         changed[:, site] = (changed[:, site] + 1) % space.states
         moved = (network(changed, y) - before).log_softmax(-1).sub(-log(space.states)).abs().amax((0, 2)) > 1e-9
-        assert moved.tolist() == [u < site for u in range(space.sites)]
+        assert not bool(moved[site:].any())
+        assert bool(moved[:site].all()) or not looks_everywhere(network)
 
 
 @every
@@ -76,12 +90,8 @@ def test_the_product_of_the_conditionals_is_a_law(name: str, space: Space) -> No
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_walk_answers_as_the_pass_does(name: str, space: Space, depth: int, labels: bool) -> None:
-    network, (x, y) = make(name, space, depth=depth), rows(space)
+    network, (x, y) = make(name, space, depth=depth, classes=CLASSES if labels else 0), rows(space)
     own = y if labels else None
-    if not labels:
-        network = OFFERED[name](space, space.sites, width=8, depth=depth)
-        network.reset(torch.Generator().manual_seed(0))
-        network = network.double().requires_grad_(False)
     walk = network.walk(torch.zeros_like(x.T), own, precision="float32")
     if walk is None:
         pytest.skip("this network is asked anew for every site")
@@ -96,7 +106,8 @@ def test_every_conditional_starts_uniform_whatever_the_seed(name: str) -> None:
     space = SPACES[0]
     network = OFFERED[name](space, space.sites, width=8, depth=2)
     for parameter in network.parameters():
-        parameter.data.fill_(torch.nan)  # a weight that is not given a value shows
+        if parameter.is_floating_point():
+            parameter.data.fill_(torch.nan)  # a weight that is not given a value shows
     network.reset(torch.Generator().manual_seed(3))
     logits = network(rows(space)[0])
     torch.testing.assert_close(logits - logits[..., :1], torch.zeros_like(logits))
