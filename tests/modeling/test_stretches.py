@@ -80,7 +80,8 @@ def one_by_one(drawn: Example, states: int) -> list[Example]:
     for k in range(drawn.t.shape[1]):
         u = drawn.u[:, k]
         found.append(Example(drawn.t[:, k], u, x.clone(), hidden.clone(), drawn.y, drawn.x_u[:, k], drawn.fold))
-        token = torch.full_like(u, states) if drawn.after is None else drawn.after[:, k]
+        assert drawn.after is not None
+        token = drawn.after[:, k] if drawn.after.shape[1] else torch.full_like(u, states)
         gone = token == states
         hidden[everyone, u] |= gone
         x[everyone, u] = torch.where(gone, x[everyone, u], token.to(x.dtype))

@@ -35,7 +35,7 @@ class Example(NamedTuple):
     y: Tensor | None  # (n,), also in a stretch
     x_u: Tensor  # (n,)
     fold: Tensor | None = None  # (n,), also in a stretch: the member of a committee that must not learn from the row
-    after: Tensor | None = None  # (n, K): the tokens that the sites of a stretch hold after their steps; None: hidden
+    after: Tensor | None = None  # (n, K): the tokens that the sites of a stretch hold after their steps; (n, 0): hidden
     weight: Tensor | None = None  # (n, K): of the questions of a stretch, one on average
 
 
@@ -140,15 +140,15 @@ class RoundRobinObjective:
             weight = torch.where(chosen, 1.0, weight)
         x_t = noise.corrupt(x, t[:, 0], generator=generator)
         constant = self.frame.constant >= 0
-        hidden, after = constant.expand(n, -1), None
+        hidden, after = constant.expand(n, -1), u[:, :0]  # what hard noise leaves is hidden
         if self.hide_noised:
             hidden = hidden | noise.erased(t[:, 0])
         before = x_t.gather(-1, u)
         if not (self.hide_noised and noise.is_hard):
             after = noise.visited(before, generator=generator).long()
-        elif self.clean:  # what hard noise leaves is hidden
+        elif self.clean:
             after = torch.full_like(u, noise.space.states)
-        if self.clean and after is not None:  # at time 0 nothing changes
+        if self.clean:  # at time 0 nothing changes
             after = torch.where(chosen, before.long(), after)
         fold = None if batch.fold is None else batch.fold.long()
         return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold, after, weight)

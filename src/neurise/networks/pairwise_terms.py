@@ -58,8 +58,7 @@ class PairwiseTerms(SiteNetwork):
         after: Tensor | None = None,
     ) -> Tensor:
         """Sum the terms of the sites u over the visible tokens, (..., states)."""
-        is_stretch = u.dim() == x.dim()
-        add = partial(self._sum_stretch, after=after) if is_stretch else self._sum
+        add = self._sum if after is None else partial(self._sum_stretch, after=after)
         logits = add(self.pair, self.bias, u, x, hidden)
         if not self.clean:
             return logits
@@ -72,9 +71,7 @@ class PairwiseTerms(SiteNetwork):
         # The terms of all sites, of which one is picked: to gather a matrix per example would take far more memory.
         return own(visible @ pair.flatten(0, 1).T, u, self.space) + one_hot(u, len(bias), bias.dtype) @ bias
 
-    def _sum_stretch(
-        self, pair: Tensor, bias: Tensor, u: Tensor, x: Tensor, hidden: Tensor, after: Tensor | None
-    ) -> Tensor:
+    def _sum_stretch(self, pair: Tensor, bias: Tensor, u: Tensor, x: Tensor, hidden: Tensor, after: Tensor) -> Tensor:
         r"""Sum the terms of a stretch of questions, (n, K, states), by one product per row.
 
         .. math::
@@ -88,7 +85,7 @@ class PairwiseTerms(SiteNetwork):
         before = x.gather(-1, u).long().masked_fill(hidden.gather(-1, u), states)
         earlier = torch.ones(u.shape[-1], u.shape[-1], dtype=torch.bool, device=u.device).tril()
         total = total - self._between(pair, u, before, earlier)
-        return total if after is None else total + self._between(pair, u, after, earlier.tril(-1))
+        return total + self._between(pair, u, after, earlier.tril(-1)) if after.shape[-1] else total
 
     def _between(self, pair: Tensor, u: Tensor, tokens: Tensor, which: Tensor) -> Tensor:
         """Sum the terms of sites u_k with the tokens of the sites u_j, over those j that ``which`` (k, j) says, (n, K, states)."""

@@ -81,7 +81,7 @@ class SiteMLP(SiteNetwork):
         after: Tensor | None = None,
     ) -> Tensor:
         """Return the logits f(t, u, x), (..., states), or those of a stretch of questions about each row."""
-        if u.dim() == x.dim():
+        if after is not None:
             return self._stretch(t, u, x, hidden, y, after)
         if u.numel() > 1 and t.shape == u.shape == x.shape[:-1]:
             h = self._first_layer(t, u, x, hidden, y)
@@ -99,9 +99,7 @@ class SiteMLP(SiteNetwork):
         logits: Tensor = (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
         return logits
 
-    def _stretch(
-        self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None, after: Tensor | None
-    ) -> Tensor:
+    def _stretch(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None, after: Tensor) -> Tensor:
         r"""Return the logits of K questions about each row, (n, K, states), for one product with the token columns per row.
 
         With :math:`a_j` the token of site :math:`u_j` before its question and :math:`b_j` the one after it,
@@ -113,7 +111,7 @@ class SiteMLP(SiteNetwork):
         row = seen_one_hot(x, hidden, self.space.states, self.token.dtype) @ self.token  # (n, width)
         before = x.gather(-1, u).long().masked_fill(hidden.gather(-1, u), self.space.states)
         change = -self._columns(u, before)
-        if after is not None:
+        if after.shape[-1]:
             change = change + functional.pad(self._columns(u, after)[..., :-1, :], (0, 0, 1, 0))
         context = functional.embedding(u, self.site) + self._tau(t)[..., None] * self.time + self.bias
         row = row if y is None else row + self.label[y]
