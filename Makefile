@@ -11,7 +11,7 @@ BIN := .venv/bin
 INSTALL = UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install -q --python .venv '$(TORCH)' -e '.[$(1)]' \
 	|| $(BIN)/pip install -q '$(TORCH)' -e '.[$(1)]'
 
-.PHONY: help demo test test-all test-cluster lint format bench clean
+.PHONY: help demo test test-all test-cluster test-faults fuzz lint format bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
@@ -43,6 +43,12 @@ test-all: .venv/.dev  ## Every test (under 25 minutes on two cores)
 
 test-cluster: .venv/.dev  ## Jobs of a real Slurm, started from scratch (as root; needs slurm-wlm and munge)
 	NEURISE_TEST_CLUSTER=1 $(BIN)/pytest tests/experiments/test_slurm.py
+
+fuzz: .venv/.dev  ## A million hostile inputs for every reader of files (hours; FUZZ='--inputs 1000' for fewer)
+	$(BIN)/python tests/fuzz/run.py $(FUZZ)
+
+test-faults: .venv/.dev  ## Kills, full disks and more at every file event (Linux with a C compiler; Slurm too where it is)
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m faults
 
 lint: .venv/.dev  ## Style, types and the direction of imports
 	$(BIN)/ruff check .

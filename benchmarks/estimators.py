@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from neurise import losses
-from neurise.persistence import write_atomically
+from neurise.files import write_atomically
 from neurise.space import Space
 from neurise.theory import estimators
 from neurise.theory.estimators import ConditionalFamily

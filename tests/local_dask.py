@@ -24,8 +24,8 @@ class Cluster(NamedTuple):
 
 
 @contextmanager
-def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """Start a scheduler with so many workers of one thread each, and end them all."""
+def cluster(folder: Path, workers: int, *security: str) -> Iterator[Cluster]:
+    """Start a scheduler with so many workers of one thread each, and end them all; ``security`` are words for both."""
     place = folder / "scheduler.json"
     here = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": here, "OMP_NUM_THREADS": "1"}
@@ -40,7 +40,7 @@ def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
             "--no-dashboard",
         ]
         with (folder / f"{kind}.log").open("ab") as log:
-            return subprocess.Popen([*command, *words], env=environment, stdout=log, stderr=log, cwd=folder)
+            return subprocess.Popen([*command, *security, *words], env=environment, stdout=log, stderr=log, cwd=folder)
 
     processes = [start("scheduler", "--host", "127.0.0.1", "--port", "0")]
     try:
@@ -57,7 +57,11 @@ def _address(place: Path) -> str:
     deadline = time.monotonic() + WAIT
     while time.monotonic() < deadline:
         try:
-            return str(json.loads(place.read_text(encoding="utf-8"))["address"]).replace("tcp", "dask")
+            return (
+                str(json.loads(place.read_text(encoding="utf-8"))["address"])
+                .replace("tcp", "dask")
+                .replace("tls", "dask")
+            )
         except (OSError, ValueError):
             time.sleep(0.05)
     raise TimeoutError(f"no scheduler within {WAIT} s; see the logs in {place.parent}")

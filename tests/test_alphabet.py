@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neurise.alphabet import Alphabet
+from neurise.fields import Field
 
 MATRICES = {
     "ints": np.array([[3, 7, 3], [7, 3, 5]]),
@@ -138,7 +139,7 @@ def test_256_symbols_are_all_told_apart() -> None:
 @pytest.mark.parametrize("data", MATRICES.values(), ids=MATRICES)
 def test_the_description_for_files_is_complete(data: np.ndarray) -> None:
     alphabet = Alphabet.of(data)
-    assert Alphabet.from_dict(alphabet.to_dict()) == alphabet
+    assert Alphabet.from_field(Field(alphabet.to_dict(), "alphabet"), len(alphabet)) == alphabet
 
 
 DTYPES = st.sampled_from(["?", "i1", "u1", "i8", "f4", "f8", "U1", "S1", "O letters", "tensor"])

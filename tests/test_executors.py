@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import torch
 from fake_work import facts, linger, meet
 
 from neurise import executors
+from neurise.executors import _cluster
 
 
 def fail() -> None:
@@ -102,13 +104,62 @@ def test_a_process_has_one_thread_and_one_gpu_and_an_error_leaves_none_behind(
         ("dask", "'dask' is no address of a Dask scheduler; it is written dask://HOST:PORT"),
         ("dask://here", "'dask://here' is no address"),
         ("dask://here:many", "'dask://here:many' is no address"),
-        ("slurm:queue", "options of slurm are written"),
+        ("slurm:queue", "options are written slurm:name=value"),
         ("slurm:colour=red", "names queue, account"),
+        ("slurm:queue=gpu,queue=cpu", "queue was given twice, as 'gpu' and as 'cpu'"),
+        ("slurm:queue=gpu\n#SBATCH --wrap=evil", "queue must be the name of a partition"),
+        ("slurm:queue=a b", "queue must be the name of a partition"),
+        ("slurm:queue=$(id)", "queue must be the name of a partition"),
+        ("slurm:account='x'", "account must be the name of an account"),
+        ("slurm:account=--uid=0", "account must be the name of an account"),
+        ("slurm:memory=much", "memory must be an amount with its unit, as 500MB"),
+        ("slurm:memory=-4GB", "memory must be an amount"),
+        ("slurm:memory=0GB", "memory must be an amount"),
+        ("slurm:memory=4GB\n", "memory must be an amount"),
+        ("slurm:walltime=tomorrow", "walltime must be a time as Slurm writes it"),
+        ("slurm:walltime=1:2:3:4", "walltime must be a time"),
+        ("slurm:walltime=00:00:00", "walltime must be a time"),
+        ("slurm:gpus=0", "gpus must be a number of GPUs"),
+        ("slurm:gpus=two", "gpus must be a number of GPUs"),
+        ("slurm:gpus=1\nrm -rf x", "gpus must be a number of GPUs"),
+        ("slurm:interface=ib0;id", "interface must be the name of a network interface"),
+        ("slurm:logs=/tmp/a b", "logs must be a folder"),
+        ('slurm:logs=/tmp/"', "logs must be a folder"),
+        ("dask://here:1,colour=red", "names ca, cert, key"),
+        ("dask://here:1,ca=absent.pem", "needs ca, cert and key; cert and key missing"),
+        ("dask://here:1,ca=absent.pem,cert=a,key=b", "ca must be a PEM file; there is none at .*absent.pem"),
+        ("dask://name:word@here:1", "is no address"),
     ],
 )
 def test_wrong_names_are_refused(spec: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message), executors.opened(spec):
-        pass
+    with pytest.raises(ValueError, match=message):  # before anything starts
+        executors.kind_of(spec)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "queue=gpu_a100,account=phys-12.x,memory=16GB,walltime=04:00:00,gpus=1,interface=ib0,logs=/tmp/logs-1",
+        "memory=1.5TiB,walltime=2-12:30,gpus=a100:2",
+        "memory=500MB,walltime=90",
+        "walltime=7-00:00:00",
+    ],
+)
+def test_what_slurm_takes_is_taken_and_is_a_line_of_the_job_script_each(options: str, tmp_path: Path) -> None:
+    jobqueue = pytest.importorskip("dask_jobqueue")
+    chosen = _cluster.slurm_options(f"slurm:{options}")
+    assert ",".join(f"{name}={value}" for name, value in chosen.items()) == options
+    settings = _cluster.job_settings(chosen, str(tmp_path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        script = jobqueue.slurm.SLURMJob("tcp://here:1", "name", **settings).job_script()
+    lines = [line for line in script.splitlines() if line.startswith("#SBATCH")]
+    for option, flag in (("queue", "-p"), ("account", "-A"), ("walltime", "-t")):
+        if option in chosen:
+            assert f"#SBATCH {flag} {chosen[option]}" in lines
+    if "gpus" in chosen:
+        assert f"#SBATCH --gres=gpu:{chosen['gpus']}" in lines
 
 
 def test_too_few_workers_are_refused() -> None:
@@ -117,13 +168,13 @@ def test_too_few_workers_are_refused() -> None:
 
 
 def test_addresses_are_those_of_dask() -> None:
-    assert executors.address("dask://head:8786") == "tcp://head:8786"
-    assert executors.address("dask://[::1]:8786") == "tcp://[::1]:8786"
+    assert _cluster.address("dask://head:8786") == ("tcp://head:8786", {})
+    assert _cluster.address("dask://[::1]:8786") == ("tcp://[::1]:8786", {})
 
 
 def test_a_scheduler_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(executors, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(_cluster, "CONNECT_SECONDS", 0.5)
     with socket.socket() as taken:  # bound and not listening: whoever connects is refused
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from neurise.fields import Field
 from neurise.labels import Labels, as_labels
 
 
@@ -71,7 +72,7 @@ def test_an_unknown_label_is_named(fitted: Any, y: Any, message: str) -> None:
 @pytest.mark.parametrize("y", [[3, 1, 3], ["x", "yy"], [True, False], [0.5, 1.5], np.array([b"a", b"b"])])
 def test_the_description_for_files_is_complete(y: Any) -> None:
     labels = Labels.of(y, None)
-    back = Labels.from_dict(json.loads(json.dumps(labels.to_dict())))
+    back = Labels.from_field(Field(json.loads(json.dumps(labels.to_dict())), "labels"))
     assert back.classes.dtype == labels.classes.dtype
     assert back.classes.tolist() == labels.classes.tolist()
     assert back.frequencies.tolist() == labels.frequencies.tolist()

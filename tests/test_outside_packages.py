@@ -61,7 +61,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     def forget() -> None:
         discovery.names.cache_clear()
-        discovery.find.cache_clear()
+        discovery._found.cache_clear()
         for name in [name for name in sys.modules if name.partition(".")[0] == outside_package.PACKAGE]:
             del sys.modules[name]
 
@@ -236,6 +236,14 @@ def test_an_experiment_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # it imports everything
+def test_its_models_are_methods_of_the_experiments(tmp_path: Path) -> None:
+    words = ["--scale", "smoke", "--only", "rows=100", "--only", "side=2", "--executor", "serial", "--json"]
+    words += ["--methods", "lonely,brier,neurise(network=sines)", "--results", str(tmp_path / "r.jsonl")]
+    rows = json.loads(run("experiment", "run", "potts", *words).stdout)["rows"]
+    assert [row["status"] for row in rows] == ["done"] * 3
+    assert ["method_code" in row["parameters"] for row in rows] == [True, True, False]
+
+
 def test_a_process_of_its_own_finds_it_too(package: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", ROWS)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), *sys.path]), "OMP_NUM_THREADS": "1"}

@@ -176,6 +176,19 @@ def test_classical_fidelity() -> None:
     assert povm.classical_fidelity(own, half).value == 0.5
 
 
+def test_a_classical_fidelity_above_one_warns() -> None:
+    """The law of the training rows themselves has a mean √(Q/P) above 1 on them, and below 1 on fresh rows."""
+    data = ghz(5, "pauli4")
+    rows, fresh = data.sample(2_000, seed=2), data.sample(2_000, seed=3)
+    places = 4 ** np.arange(5)
+    seen = np.bincount(rows @ places, minlength=4**5)
+    learnt = np.log((seen + 0.1) / (seen + 0.1).sum())
+    with pytest.warns(UserWarning, match=r"classical fidelity is 1\.\d+ ± 0\.\d+.*training rows\? draw fresh ones"):
+        found = povm.classical_fidelity(data.log_weight(rows), learnt[rows @ places])
+    assert found.value > 1
+    assert povm.classical_fidelity(data.log_weight(fresh), learnt[fresh @ places]).value < 1
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

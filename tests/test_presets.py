@@ -36,7 +36,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "it is not JSON"),
+        ("{", "c.json is damaged, cut short or no JSON"),
         ("[]", "must have format, model and params"),
         ({"format": 2, "model": "neurise", "params": {}}, "another format"),
         ({"format": 1, "model": "neurise", "params": {"widht": 3}}, "no parameter 'widht'"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from neurise.fields import Field
 from neurise.schema import Schema, learn_schema
 
 X = np.array([[-1, 1, 1], [1, 1, -1], [1, 1, 1], [-1, 1, -1]])
@@ -156,6 +157,6 @@ def test_impossible_clamps_are_refused(clamp: Any, message: str) -> None:
 
 def test_the_description_for_files_is_complete() -> None:
     schema = schema_of(y=["a", "b", "a", "b"], order=[2, 0, 1])
-    back = Schema.from_dict(schema.to_dict())
+    back = Schema.from_field(Field(schema.to_dict(), "schema"))
     assert back.to_dict() == schema.to_dict()
     assert torch.equal(back.encode(X), schema.encode(X))

@@ -16,7 +16,7 @@ from neurise import discovery
 from neurise._version import __version__
 
 if TYPE_CHECKING:
-    from neurise import datasets, exact, losses, metrics, structure, theory
+    from neurise import datasets, dimod_bridge, exact, losses, metrics, povm, presets, structure, theory
     from neurise.evaluation import evaluate
     from neurise.loading import load
     from neurise.modeling.groups import Architecture, Chain, Corrector
@@ -50,17 +50,20 @@ __all__ = [
     "Training",
     "__version__",
     "datasets",
+    "dimod_bridge",
     "evaluate",
     "exact",
     "fit_many",
     "load",
     "losses",
     "metrics",
+    "povm",
+    "presets",
     "structure",
     "theory",
 ]
 
-_MODULES = ("datasets", "exact", "losses", "metrics", "structure", "theory")
+_MODULES = ("datasets", "dimod_bridge", "exact", "losses", "metrics", "povm", "presets", "structure", "theory")
 _PLACES = {
     "Architecture": "modeling.groups",
     "Chain": "modeling.groups",

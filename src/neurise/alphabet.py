@@ -6,13 +6,15 @@ one piece of code checks and translates all of them. Every error shows the bad v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from neurise.fields import Field
 from neurise.space import MAX_STATES
 
 Symbols = Any
@@ -21,6 +23,8 @@ UNITS: dict[str, type[np.unsignedinteger[Any]]] = {"U": np.uint32, "S": np.uint8
 """The number that a single letter of each kind of text is stored as: its code."""
 LARGEST = 2**53
 """Whole numbers up to here are exact as floats."""
+BLOCK = 2**20
+"""Symbols that are translated at a time."""
 NO_SYMBOL = "symbols are whole numbers, booleans or single letters"
 NO_MISSING = "missing values are not supported"
 
@@ -36,10 +40,13 @@ class Alphabet:
     @classmethod
     def of(cls, data: Symbols, names: Sequence[Any] | None = None) -> Alphabet:
         """Read the alphabet off the data, or take the one that is named (which the data may not exceed)."""
-        codes, dtype = codes_of(as_matrix(data), "X")
+        seen, dtype = set[int](), ""
+        for _, codes, kind in _coded(as_matrix(data), "X"):
+            dtype = kind  # the same for every block
+            seen.update(_distinct(codes) if names is None else ())
         if names is not None:
-            return cls(_named(names, dtype), dtype, isinstance(data, torch.Tensor))
-        found = _distinct(codes)
+            return cls(named_codes(names, dtype), dtype, isinstance(data, torch.Tensor))
+        found = sorted(seen)
         if len(found) > MAX_STATES:
             raise ValueError(f"X has {len(found)} different symbols; at most {MAX_STATES} are supported")
         return cls(tuple(found), dtype, isinstance(data, torch.Tensor))
@@ -68,20 +75,21 @@ class Alphabet:
 
     def tokens(self, matrix: np.ndarray, what: str) -> np.ndarray:
         """Translate an array of any shape, where :meth:`encode` insists on a matrix."""
-        codes, dtype = codes_of(matrix, what)
-        if is_text(dtype) != is_text(self.dtype):
-            raise ValueError(f"{what} holds {kind_of(dtype)}, but the alphabet is {self}")
         order = np.argsort(self.codes)
-        ranked = np.array(self.codes)[order]
-        place = np.searchsorted(ranked, codes).clip(max=len(ranked) - 1)
-        wrong = ranked[place] != codes
-        if wrong.any():
-            where = first(wrong)
-            raise ValueError(
-                f"{what} has the symbol {show(matrix[where])} at {place_of(where)}, which is not in the alphabet "
-                f"{self}; name all symbols with alphabet= when fitting"
-            )
-        tokens: np.ndarray = order.astype(np.uint8)[place]
+        ranked, tokens = np.array(self.codes)[order], np.empty(matrix.shape, dtype=np.uint8)
+        for rows, codes, dtype in _coded(matrix, what):
+            if is_text(dtype) != is_text(self.dtype):
+                raise ValueError(f"{what} holds {kind_of(dtype)}, but the alphabet is {self}")
+            place = np.searchsorted(ranked, codes).clip(max=len(ranked) - 1)
+            wrong = ranked[place] != codes
+            if wrong.any():
+                inside = first(wrong)
+                where = (inside[0] + rows.start, *inside[1:]) if inside else inside
+                raise ValueError(
+                    f"{what} has the symbol {show(matrix[where])} at {place_of(where)}, which is not in the alphabet "
+                    f"{self}; name all symbols with alphabet= when fitting"
+                )
+            tokens[rows] = order.astype(np.uint8)[place]
         return tokens
 
     def decode(self, tokens: torch.Tensor) -> Any:
@@ -94,12 +102,28 @@ class Alphabet:
         return {"codes": list(self.codes), "dtype": self.dtype, "tensor": self.tensor}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Alphabet:
-        """Undo :meth:`to_dict`."""
-        return cls(tuple(int(code) for code in fields["codes"]), str(fields["dtype"]), bool(fields["tensor"]))
+    def from_field(cls, field: Field, states: int) -> Alphabet:
+        """Undo :meth:`to_dict`, for so many states; whatever no data could have given is an error."""
+        codes = tuple(field["codes"].wholes(states, -(2**63), 2**63 - 1))
+        if len(set(codes)) < states:
+            raise field["codes"].wrong("different codes")
+        name, tensor = field["dtype"].text(), field["tensor"].flag()
+        try:
+            dtype = np.dtype(name)
+            usable = dtype.kind in "biuf" or name in ("U1", "S1")
+            stored = np.array(codes, dtype=UNITS[dtype.kind] if is_text(dtype) else dtype).tolist() if usable else ()
+        except (TypeError, ValueError, OverflowError):
+            stored = ()
+        if list(stored) != list(codes):
+            raise field["dtype"].wrong(f"a type of numbers or of single letters that holds {list(codes)[:5]}")
+        if dtype.kind == "U" and not all(0 <= code <= sys.maxunicode for code in codes):
+            raise field["codes"].wrong("code points of letters")
+        if tensor and (is_text(dtype) or not dtype.isnative):
+            raise field["tensor"].wrong(f"false: a torch tensor cannot hold the type {name}")
+        return cls(codes, name, tensor)
 
 
-def _named(names: Iterable[Any], dtype: str) -> tuple[int, ...]:
+def named_codes(names: Iterable[Any], dtype: str) -> tuple[int, ...]:
     """Check an alphabet that the user names, for data of a type."""
     # A set has no order of its own: letters would get other tokens in every process.
     if not isinstance(names, Iterable) or isinstance(names, set | frozenset):
@@ -119,6 +143,26 @@ def _named(names: Iterable[Any], dtype: str) -> tuple[int, ...]:
         stored = codes.astype(UNITS[np.dtype(dtype).kind] if is_text(dtype) else dtype).astype(np.int64)
     refuse_where(stored != codes, array, "alphabet", f"the type of X, {np.dtype(dtype)}, cannot hold")
     return tuple(codes.tolist())
+
+
+def _coded(matrix: np.ndarray, what: str) -> Iterator[tuple[slice, np.ndarray, str]]:
+    """Yield the codes of an array a block of rows at a time: codes take eight bytes each, where symbols may take one.
+
+    The types of objects are settled for all of them together, and so is an error: it names the place in the whole array.
+    """
+    every = len(matrix) if matrix.ndim else 1
+    size = max(1, BLOCK * every // max(1, matrix.size))
+    if matrix.dtype.kind == "O" or size >= every:
+        yield slice(0, every), *codes_of(matrix, what)
+        return
+    for start in range(0, every, size):
+        rows = slice(start, min(start + size, every))
+        try:
+            codes, dtype = codes_of(matrix[rows], what)
+        except ValueError:
+            codes_of(matrix, what)
+            raise
+        yield rows, codes, dtype
 
 
 def _distinct(codes: np.ndarray) -> list[int]:

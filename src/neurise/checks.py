@@ -22,14 +22,29 @@ def positive_whole(name: str, value: Any) -> int:
     raise ValueError(f"{name} must be a positive whole number, got {value!r}")
 
 
-def whole(name: str, value: Any) -> int:
-    """Return a whole number that is not negative as an int."""
+MOST_STEPS = 2**24
+"""Steps of a chain, and sweeps, up to which a model is made: a chain that long takes hours already."""
+MOST_LAYERS = 2**10
+"""Layers of a network, and networks of a committee, up to which they are made one by one."""
+
+
+def count(name: str, value: Any, most: int) -> int:
+    """Return a positive whole number that is not beyond reason: what is made one by one must be made within seconds."""
+    found = positive_whole(name, value)
+    if found > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {found:,}; use a smaller one")
+    return found
+
+
+def whole(name: str, value: Any, most: int | None = None) -> int:
+    """Return a whole number that is not negative, and not beyond ``most``, as an int."""
     if is_number(value) and value == 0:
         return 0
     try:
-        return positive_whole(name, value)
+        found = positive_whole(name, value)
     except ValueError:
         raise ValueError(f"{name} must be a whole number, 0 or more, got {value!r}") from None
+    return found if most is None else count(name, found, most)
 
 
 def share(name: str, value: Any) -> float:

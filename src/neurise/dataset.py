@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 
+from neurise import devices
 from neurise.space import Space
 
 
@@ -55,6 +57,8 @@ class Dataset:
             raise ValueError(f"{self.name} is data alone: there is no law to draw from")
         if n < 1:
             raise ValueError(f"n must be positive, got {n}")
+        needed = devices.sampling_bytes(n, self.space.sites, self.symbols.itemsize)
+        devices.require_memory(needed, torch.device("cpu"), f"draw fewer than {n:,} rows at a time")
         return self.draw(n, np.random.default_rng(seed))
 
     def energy(self, X: np.ndarray) -> np.ndarray:

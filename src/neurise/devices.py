@@ -15,9 +15,15 @@ COPIES = 7
 """Weights, gradients, two moments of the optimiser, the average, the best so far, and a working copy."""
 
 
-@lru_cache
 def resolve(device: str | torch.device | None) -> torch.device:
     """Return the device that is asked for, after checking that it is there; for None, a GPU where there is one."""
+    if device is not None and not isinstance(device, str | torch.device):
+        raise ValueError(f"device must be a name like 'cpu' or 'cuda', or a torch.device, got {device!r}")
+    return _resolved(device)
+
+
+@lru_cache
+def _resolved(device: str | torch.device | None) -> torch.device:
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -27,6 +33,8 @@ def resolve(device: str | torch.device | None) -> torch.device:
     except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"device {device!r} cannot be used here: {reason}") from error
+    if place.type == "meta":
+        raise ValueError(f"device {device!r} cannot be used here: it holds shapes and no numbers; use 'cpu' or 'cuda'")
     return place
 
 
@@ -71,6 +79,11 @@ def readable(size: float) -> str:
             return f"{size:.0f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def sampling_bytes(rows: int, sites: int, symbol_bytes: int) -> int:
+    """Return what rows take at least while they are drawn: a number each, tokens in two orders of the sites, and symbols."""
+    return rows * (8 + sites * (2 + symbol_bytes))
 
 
 def require_memory(needed: int, device: torch.device, advice: str) -> None:

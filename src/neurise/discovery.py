@@ -13,11 +13,15 @@ Nothing is registered anywhere else.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 NOT_OFFERED = ("base",)
@@ -40,9 +44,15 @@ def _others(package: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=package)}
 
 
-@lru_cache
 def find(package: str, name: str) -> Any:
     """Import what a name stands for; near names are suggested for an unknown one."""
+    if not isinstance(name, str):  # which may be what cannot be looked up at all
+        raise ValueError(f"a {package.rpartition('.')[2].rstrip('s')} is called by its name, got {name!r}")
+    return _found(package, name)
+
+
+@lru_cache
+def _found(package: str, name: str) -> Any:
     offered = names(package)
     if name not in offered:
         kind = package.rpartition(".")[2].rstrip("s")
@@ -54,6 +64,39 @@ def find(package: str, name: str) -> Any:
         return offered_by(importlib.import_module(f"{package}.{name}"), name)
     loaded = point.load()
     return offered_by(loaded, name) if point.attr == "" or point.attr is None else loaded
+
+
+def in_file(path: str | Path, name: str) -> Any:
+    """Run a Python file that is in no package, and return what it calls ``name``. The same contents are run once."""
+    place = Path(path)
+    if not place.is_file():
+        raise FileNotFoundError(f"there is no file {place}, which {name} was to be taken from")
+    module = _module_of(place.resolve(), hashlib.sha256(place.read_bytes()).hexdigest()[:12])
+    if not hasattr(module, name):
+        offered = [
+            key
+            for key, value in vars(module).items()
+            if isinstance(value, type) and value.__module__ == module.__name__
+        ]
+        raise ValueError(f"{place} has nothing called {name!r}; it has {', '.join(offered) or 'no class'}")
+    return getattr(module, name)
+
+
+@lru_cache
+def _module_of(place: Path, digest: str) -> ModuleType:
+    """Run a file under a name that no other file has, not even the same one with other contents."""
+    name = f"neurise_file_{digest}.{place.stem}"
+    spec = importlib.util.spec_from_file_location(name, place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ImportError(f"{place} cannot be run: {type(error).__name__}: {error}") from error
+    return module
 
 
 def offered_by(module: Any, name: str) -> Any:

@@ -10,6 +10,10 @@ import torch
 from torch import Tensor
 
 from neurise.alphabet import NO_MISSING, as_array, is_text, refuse_where, settle_objects
+from neurise.fields import Field
+
+LONGEST = 1024
+"""Letters that the type of saved labels may have room for beyond the longest of them."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,24 @@ class Labels:
         }
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Labels:
-        """Undo :meth:`to_dict`."""
-        return cls(np.array(fields["classes"], dtype=fields["dtype"]), np.array(fields["frequencies"], dtype=float))
+    def from_field(cls, field: Field) -> Labels:
+        """Undo :meth:`to_dict`; whatever no data could have given is an error."""
+        given, name = [entry.value for entry in field["classes"]], field["dtype"].text()
+        longest = max((len(label) for label in given if isinstance(label, str)), default=0)
+        try:
+            dtype = np.dtype(name)
+            usable = dtype.kind in "biuf" or (dtype.kind == "U" and dtype.itemsize <= 4 * max(longest, LONGEST))
+            classes = np.array(given, dtype=dtype) if usable else np.zeros(0)
+        except (TypeError, ValueError, OverflowError):
+            classes = np.zeros(0)
+        if not given or classes.tolist() != given:
+            raise field["dtype"].wrong(f"a type that holds the classes {given[:5]}")
+        if any(type(label) is not type(given[0]) for label in given) or not bool((classes[1:] > classes[:-1]).all()):
+            raise field["classes"].wrong("different labels of one kind, in order")
+        frequencies = np.array([entry.number(0, 1) for entry in field["frequencies"]])
+        if len(frequencies) != len(classes) or abs(float(frequencies.sum()) - 1) > 1e-6:
+            raise field["frequencies"].wrong(f"{len(classes)} shares that sum to 1")
+        return cls(classes, frequencies)
 
 
 def as_labels(y: Any) -> np.ndarray:

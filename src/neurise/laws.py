@@ -14,7 +14,10 @@ TOLERANCE = 1e-6
 
 def as_law(values: Any, size: int, what: str) -> Tensor:
     """Check that an array is a law on ``size`` configurations, and give it as float64."""
-    vector = torch.as_tensor(values if isinstance(values, Tensor) else np.asarray(values)).to(torch.float64)
+    given = values if isinstance(values, Tensor) else np.asarray(values)
+    if isinstance(given, np.ndarray) and given.dtype.kind not in "biuf":
+        raise ValueError(f"{what} holds values of type {given.dtype}; probabilities are numbers")
+    vector = torch.as_tensor(given).to(torch.float64)
     if vector.shape != (size,):
         raise ValueError(f"{what} must have {size:,} entries, one a configuration; its shape is {tuple(vector.shape)}")
     wrong = ~torch.isfinite(vector) | (vector < 0)

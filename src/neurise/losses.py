@@ -43,8 +43,7 @@ class WeightedScreening:
     alpha: float
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.alpha):
-            raise ValueError(f"alpha must be finite, got {self.alpha}")
+        _check_power("alpha", self.alpha)
 
     def __call__(self, logits: Tensor, x_u: Tensor) -> Tensor:
         """Return the loss of each example."""
@@ -76,8 +75,7 @@ class TemperedScreening:
     gamma: float
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.gamma):
-            raise ValueError(f"gamma must be finite, got {self.gamma}")
+        _check_power("gamma", self.gamma)
 
     def __call__(self, logits: Tensor, x_u: Tensor) -> Tensor:
         """Return the loss of each example."""
@@ -114,13 +112,19 @@ def cross_entropy(logits: Tensor, x_u: Tensor) -> Tensor:
     return -_pick(torch.log_softmax(logits, dim=-1), x_u)
 
 
-@lru_cache
 def resolve(name: str) -> Loss:
     """Turn a loss's name into the loss.
 
     ``weighted_screening(0.75)`` carries its α, which is 1 where none is given; ``tempered_screening(0.75)`` its γ, which is 0.75
     where none is given.
     """
+    if not isinstance(name, str):
+        raise ValueError(f"loss must be a name, got {name!r}")
+    return _resolved(name)
+
+
+@lru_cache
+def _resolved(name: str) -> Loss:
     plain: dict[str, Loss] = {"screening": screening, "cross_entropy": cross_entropy}
     if name in plain:
         return plain[name]
@@ -137,6 +141,12 @@ def resolve(name: str) -> Loss:
             raise ValueError(f"loss={name!r}: {error}") from error
     known = "screening, weighted_screening(alpha), tempered_screening(gamma), cross_entropy"
     raise ValueError(f"unknown loss {name!r}; there are: {known}")
+
+
+def _check_power(name: str, value: float) -> None:
+    """Refuse powers so far from those of screening (0) and cross-entropy (1) that no descent would end."""
+    if not -1 <= value <= 2:  # a NaN fails this too
+        raise ValueError(f"{name} must be from -1 to 2 (0 is screening, 1 is near cross-entropy), got {value}")
 
 
 def _log_spread(log_p: Tensor) -> Tensor:

@@ -1,9 +1,9 @@
-"""Files that survive: atomic writes, and a model as ``config.json`` + ``model.safetensors``.
+"""A model as a folder: ``config.json`` + ``model.safetensors``.
 
 Nothing is ever unpickled, and nothing in a file names code to run. The two files of a model are made current by two
-renames; a crash between them leaves the new weights beside the old description, and the new description beside it as
-``config.json.new``. The checksums say which one belongs to the weights, so :func:`load_folder` finds a whole model at
-every moment.
+renames; between them, and after a crash there, the new weights stand beside the old description, and the new description
+beside it as ``config.json.new``. Every description holds the SHA-256 of the weights that it belongs to, so
+:func:`load_folder` finds a whole model at every moment. Savers wait for each other (:mod:`neurise.locks`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+
+from neurise.fields import parsed
+from neurise.files import rename, staged, write_text
+from neurise.locks import saving_in
 
 FORMAT = 2
 """Raised whenever a file of an older version can no longer be read as it stands."""
@@ -26,59 +32,32 @@ READABLE = (1, FORMAT)
 """Formats that can be read: 1 is that of version 0.1."""
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+MOST_BYTES = 10**8
+"""Of a description; that of a large model has a few thousand."""
+PENDING = f"{CONFIG}.new"
+"""The description of weights that are about to be, or have just been, made current."""
+LOOKS, PAUSE = 1000, 0.002
+"""How often a folder is looked at that others save to meanwhile, and the seconds between two looks."""
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Call ``write`` on a temporary name beside ``path`` and rename: the old file is whole until the new one is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp{path.suffix}")
+class Stored(NamedTuple):
+    """What a folder holds: the description and the weights of one and the same model."""
+
+    config: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+class _Replaced(Exception):
+    """Another process has saved a model while this one was reading."""
+
+
+def save_tensors(place: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    """Write a safetensors file."""
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     try:
-        write(temporary)
-        _flush(temporary)
-        temporary.replace(path)
+        save_file(contiguous, place, metadata=metadata)
     except SafetensorError as error:  # its writer's only word for a full disk
-        raise OSError(f"cannot write {path}: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def save_folder(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Write a model; whatever fails on the way (a full disk, say), the model that was there before is still whole."""
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; a model is saved as a folder")
-    _finish_renaming(folder)
-    new_weights, new_config = folder / f"{WEIGHTS}.new", folder / f"{CONFIG}.new"
-    try:
-        contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        write_atomically(new_weights, lambda path: save_file(contiguous, path))
-        described = {"format": FORMAT, **config, "weights_sha256": _sha256(new_weights)}
-        described["checksum"] = _checksum(described)
-        text = json.dumps(described, indent=2, ensure_ascii=False) + "\n"
-        write_atomically(new_config, lambda path: _write_text(path, text))
-        new_weights.replace(folder / WEIGHTS)
-    except BaseException:
-        new_weights.unlink(missing_ok=True)
-        new_config.unlink(missing_ok=True)
-        raise
-    new_config.replace(folder / CONFIG)
-
-
-def load_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read a model's description and weights, after checking that both are whole and belong together."""
-    if not folder.is_dir():
-        raise FileNotFoundError(f"there is no model folder {folder}")
-    weights = folder / WEIGHTS
-    if not weights.is_file():
-        raise FileNotFoundError(f"{folder} is no model folder: {WEIGHTS} is missing")
-    digest = _sha256(weights)
-    pending = folder / f"{CONFIG}.new"
-    config = _read_config(pending if _describes(pending, digest) else folder / CONFIG)
-    if config["weights_sha256"] != digest:
-        raise ValueError(
-            f"{weights} is damaged or not the file that {CONFIG} describes: its SHA-256 is {digest}, and "
-            f"{config['weights_sha256']} was expected; restore the folder from a copy or train again"
-        )
-    return config, load_tensors(weights)
+        raise OSError(f"cannot write {place}: {error}") from error
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -89,31 +68,114 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
 
 
+def save_folder(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Write a model; whatever fails on the way (a full disk, say), the model that was there before is still whole."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; a model is saved as a folder")
+    with saving_in(folder), staged(folder / WEIGHTS) as weights:
+        _finish_renaming(folder)
+        save_tensors(weights.place, tensors)
+        weights.flush()
+        described = {"format": FORMAT, **config, "weights_sha256": _sha256(weights.place)}
+        described["checksum"] = _checksum(described)
+        try:
+            write_text(folder / PENDING, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
+            weights.commit()
+        except BaseException:
+            if weights.place.exists():  # else they are current, and this is their description
+                (folder / PENDING).unlink(missing_ok=True)
+            raise
+        rename(folder / PENDING, folder / CONFIG)
+
+
+def load_folder(folder: Path) -> Stored:
+    """Read a model's description and weights, after checking that both are whole and belong together.
+
+    Where another process saves at the same time, it is either model, never a part of each.
+    """
+    for _ in range(LOOKS):
+        try:
+            return _read_folder(folder)
+        except _Replaced:
+            time.sleep(PAUSE)
+    raise OSError(f"{folder} was saved to {LOOKS} times while it was read; try again when it is not")
+
+
+def _read_folder(folder: Path) -> Stored:
+    """Read a model; raise _Replaced where a file was exchanged meanwhile."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no model folder {folder}")
+    path, before = folder / WEIGHTS, _identities(folder)
+    try:
+        # While it is open, no other file can get the same identity.
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            pending = _description(folder / PENDING, digest)
+            config = pending if pending is not None else _read_config(folder / CONFIG)
+            if config["weights_sha256"] != digest:
+                raise ValueError(
+                    f"{path} is damaged or not the file that {CONFIG} describes: its SHA-256 is {digest}, and "
+                    f"{config['weights_sha256']} was expected; restore the folder from a copy or train again"
+                )
+            tensors = load_tensors(path)
+            if not _is_open(path, file.fileno()):
+                raise _Replaced
+    except (OSError, ValueError) as error:
+        if _identities(folder) != before:  # what looks like damage is a save under way
+            raise _Replaced from error
+        if isinstance(error, FileNotFoundError) and not path.exists():
+            raise FileNotFoundError(f"{folder} is no model folder: {WEIGHTS} is missing") from None
+        raise
+    return Stored(config, tensors)
+
+
+def _identities(folder: Path) -> list[tuple[int, ...]]:
+    """Tell the files of a model from those of any other save."""
+    found: list[tuple[int, ...]] = []
+    for name in (WEIGHTS, PENDING, CONFIG):
+        try:
+            facts = (folder / name).stat()
+            found.append((facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size))
+        except OSError:
+            found.append(())
+    return found
+
+
+def _is_open(path: Path, descriptor: int) -> bool:
+    """Whether a name still belongs to the file that is open."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    return False
+
+
 def _finish_renaming(folder: Path) -> None:
     """Do the second rename if a crash left it undone: the next save would write over the only fitting description."""
-    pending, weights = folder / f"{CONFIG}.new", folder / WEIGHTS
-    if pending.is_file() and weights.is_file() and _describes(pending, _sha256(weights)):
-        pending.replace(folder / CONFIG)
+    weights = folder / WEIGHTS
+    if (folder / PENDING).is_file() and weights.is_file() and _description(folder / PENDING, _sha256(weights)):
+        rename(folder / PENDING, folder / CONFIG)
 
 
-def _describes(config: Path, digest: str) -> bool:
-    """Whether a description is there, is whole, and belongs to the weights of a digest."""
-    try:
-        return bool(_read_config(config)["weights_sha256"] == digest)
-    except (OSError, ValueError):
-        return False
+def _description(path: Path, digest: str) -> dict[str, Any] | None:
+    """Read a description if it is there, is whole, and belongs to the weights of a digest."""
+    with suppress(OSError, ValueError):
+        config = _read_config(path)
+        return config if config["weights_sha256"] == digest else None
+    return None
 
 
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} is no model folder: {path.name} is missing")
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size:,} bytes; a description has at most {MOST_BYTES:,}")
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
         raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
+    config = parsed(text, str(path))
     if not isinstance(config, dict) or "format" not in config:
         raise ValueError(f"{path} does not describe a model of neurise")
-    if config["format"] not in READABLE:
+    if type(config["format"]) is not int or config["format"] not in READABLE:
         raise ValueError(
             f"{path} has format {config['format']!r}, and this version of neurise reads formats 1 to {FORMAT}"
         )
@@ -130,16 +192,3 @@ def _checksum(config: Mapping[str, Any]) -> str:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _flush(path: Path) -> None:
-    """Force a file's bytes to the disk before its name changes, or a power cut could leave an empty file."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -14,6 +14,7 @@ sites on which O acts: local observables can be had at any size, global ones up 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,12 @@ r"""The four products of :math:`2|GHZ\rangle\langle GHZ| = \sum_k U_k^{\otimes q
 
 USEFUL = 1.0
 """A standard error beyond this says nothing about a quantity between −1 and 1."""
+
+ABOVE = 3.0
+"""Standard errors above 1 at which a fidelity deserves a warning: of honest ones about one in 700 gets there, or fewer."""
+
+ROUNDING = 1e-6
+"""By how much two single-precision logarithms of the same law may lift a fidelity above 1."""
 
 Operator: TypeAlias = "str | np.ndarray"
 """A letter I, X, Y, Z, or a Hermitian 2×2 matrix."""
@@ -185,7 +192,18 @@ def classical_fidelity(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
     Both arguments are natural logarithms at the same exact samples x of P, as in
     ``classical_fidelity(data.log_weight(x), model.log_prob(x))``. Since :math:`\mathbb{E}_P[Q/P] \le 1`, the standard
     error is at most :math:`\sqrt{(1 - F^2)/N}`, whatever the number of qubits.
+
+    The samples must be independent of Q: fresh ones, as ``data.sample(n, seed)`` draws them, never the rows that the model
+    was trained on. Those have a higher Q than their like, and the mean comes out too large. A warning says so where it
+    exceeds 1 by more than three standard errors.
     """
+    found = overlap(log_p, log_q)
+    warn_above_one(found)
+    return found
+
+
+def overlap(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
+    """Mean of √(Q/P) over rows, and its standard error: the fidelity, if the rows are what they should be."""
     p, q = np.asarray(log_p, dtype=float), np.asarray(log_q, dtype=float)
     if p.ndim != 1 or p.shape != q.shape or len(p) < 2:
         raise ValueError(
@@ -199,6 +217,17 @@ def classical_fidelity(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
                 "log_q the logarithm of a probability"
             )
     return _mean(np.exp(0.5 * (q - p)))
+
+
+def warn_above_one(fidelity: Estimate) -> None:
+    """Warn of a fidelity that is above 1 by more than its error explains."""
+    value, error = fidelity
+    if value > 1 + ABOVE * error + ROUNDING:
+        warnings.warn(
+            f"the classical fidelity is {value:.6g} ± {error:.2g}, and none is above 1: the rows are not independent samples "
+            "of the law (were they the training rows? draw fresh ones), or a law is not normalised",
+            stacklevel=3,
+        )
 
 
 def _moment(terms: np.ndarray, povm: Povm, visibility: float) -> float:

@@ -187,5 +187,5 @@ def digest(*parts: Rows | None) -> str:
     for part in parts:
         for tensor in (None,) if part is None else (part.x, part.y, part.weights):
             total.update(b"-" if tensor is None else str(tuple(tensor.shape)).encode())
-            total.update(b"" if tensor is None else tensor.contiguous().cpu().numpy().tobytes())
+            total.update(b"" if tensor is None else tensor.contiguous().cpu().numpy().data)
     return total.hexdigest()[:16]

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from neurise import checks
-from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of
+from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of, named_codes
+from neurise.fields import Field
 from neurise.labels import Labels, as_labels
-from neurise.rows import Rows
-from neurise.space import Space
+from neurise.rows import Rows, digest
+from neurise.space import MAX_STATES, Space
 
 space_of = lru_cache(Space)
 """A space is a value: equal ones are one object."""
@@ -31,6 +32,7 @@ class Schema:
     constant: Tensor  # (sites,) the only token of each place, or −1
     labels: Labels | None
     count: int = 0  # rows that were learnt from
+    digest: str = ""  # tells them from others; empty where it was not recorded
 
     @property
     def classes(self) -> int:
@@ -91,6 +93,16 @@ class Schema:
         rows = Rows(x, self.encode_labels(y, len(x)), None if weights is None else torch.from_numpy(weights))
         return rows if rows.weights is None else rows.take(torch.nonzero(rows.weights).flatten())
 
+    def is_of(self, X: Symbols, weights: Any = None) -> bool:
+        """Whether these are the very rows that were learnt from: the same, in the same order, with the same weights."""
+        if not self.digest:
+            return False
+        try:
+            rows = _present(self.encode(X), weights)
+        except ValueError:  # other symbols or sites
+            return False
+        return len(rows) == self.count and digest(rows) == self.digest
+
     def to_dict(self) -> dict[str, Any]:
         """Describe the schema in JSON's types."""
         return {
@@ -101,19 +113,42 @@ class Schema:
             "constant": self.constant.tolist(),
             "labels": None if self.labels is None else self.labels.to_dict(),
             "count": self.count,
+            "digest": self.digest,
         }
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Schema:
-        """Undo :meth:`to_dict`."""
+    def from_field(cls, field: Field) -> Schema:
+        """Undo :meth:`to_dict`; whatever no data could have given is an error that names the field."""
+        sites, states = field["sites"].whole(1), field["states"].whole(1, MAX_STATES)
+        order = field["order"].wholes(sites, 0, sites - 1)
+        if len(set(order)) < sites:
+            raise field["order"].wrong(f"each of the sites 0 to {sites - 1} once")
         return cls(
-            Alphabet.from_dict(fields["alphabet"]),
-            Space(fields["sites"], fields["states"]),
-            tuple(fields["order"]),
-            torch.tensor(fields["constant"], dtype=torch.int64),
-            None if fields["labels"] is None else Labels.from_dict(fields["labels"]),
-            fields.get("count", 0),
+            Alphabet.from_field(field["alphabet"], states),
+            space_of(sites, states),
+            tuple(order),
+            torch.tensor(field["constant"].wholes(sites, -1, states - 1), dtype=torch.int64),
+            None if field["labels"].value is None else Labels.from_field(field["labels"]),
+            field["count"].whole() if "count" in field else 0,
+            field["digest"].text() if "digest" in field else "",
         )
+
+    def check_params(self, params: Field) -> None:
+        """Raise ValueError where the order or the alphabet that a model was given is not the one that it was fitted with."""
+        order, names = (params[name].value if name in params else None for name in ("order", "alphabet"))
+        try:
+            same = checks.order(order, self.space.sites) == self.order
+        except (ValueError, TypeError, OverflowError):
+            same = False
+        if not same:
+            raise Field(order, f"{params.name}.order").wrong(f"the order of the schema, {list(self.order)[:10]}")
+        codes = self.alphabet.codes
+        try:
+            named = tuple(sorted(codes)) if names is None else named_codes(names, self.alphabet.dtype)
+        except (ValueError, TypeError, OverflowError):
+            named = ()
+        if named != codes:
+            raise Field(names, f"{params.name}.alphabet").wrong(f"the alphabet of the schema, {self.alphabet}")
 
 
 def learn_schema(
@@ -148,7 +183,8 @@ def learn_schema(
     places = tuple(range(space.sites)) if order is None else checks.order(order, space.sites)
     draft = Schema(symbols, space, places, torch.full((space.sites,), -1), labels)
     kinds = None if labels is None else labels.encode(y)
-    rows, held = Rows(tokens[:, list(places)], kinds, None if masses is None else torch.from_numpy(masses)), None
+    in_order = tokens if order is None else tokens[:, list(places)]
+    rows, held = Rows(in_order, kinds, None if masses is None else torch.from_numpy(masses)), None
     if validation is not None:
         parts = validation if isinstance(validation, tuple) else (validation,)
         if not 1 <= len(parts) <= 3:
@@ -157,9 +193,19 @@ def learn_schema(
         rows_held = len(as_matrix(held_x, "validation"))
         held_masses = None if held_weights is None else _checked_weights(held_weights, rows_held)
         held = draft.rows(held_x, held_y, held_masses, "validation")
-    shown = rows.x if held is None else torch.cat([rows.x, held.x])
-    constant = torch.where((shown == shown[0]).all(0), shown[0].long(), -1)
-    return Schema(symbols, space, draft.order, constant, labels, len(tokens)), rows, held
+    shown = rows.x[0]
+    same = (rows.x == shown).all(0) & (True if held is None else (held.x == shown).all(0))
+    constant = torch.where(same, shown.long(), -1)
+    found = digest(Rows(rows.x, weights=rows.weights))
+    return Schema(symbols, space, draft.order, constant, labels, len(tokens), found), rows, held
+
+
+def _present(x: Tensor, weights: Any) -> Rows:
+    """Put rows and their weights together, without those of weight zero."""
+    if weights is None:
+        return Rows(x)
+    masses = torch.from_numpy(_checked_weights(weights, len(x)))
+    return Rows(x, weights=masses).take(torch.nonzero(masses).flatten())
 
 
 def _checked_weights(weights: Any, n: int) -> np.ndarray:

@@ -217,7 +217,7 @@ def test_info_of_a_name_a_law_and_an_alignment(tmp_path: Path) -> None:
     (tmp_path / "x.fasta").write_text(">a\nACDEF\n>b\nACDEF\n>c\nGHIKL\n")
     shown = run("data", "info", tmp_path / "x.fasta").stdout
     assert "ACDEF\nACDEF\nGHIKL\n" in shown
-    assert "weights from 0.5 to 1, sum 2" in shown
+    assert "importances from 0.5 to 1, sum 2, worth 3 rows of equal importance" in shown
     assert "21 symbols: -, A, C" in shown
 
 
@@ -226,6 +226,24 @@ def test_info_of_a_histogram_says_so(tmp_path: Path) -> None:
     result = run("data", "info", tmp_path / "x.csv")
     assert "taken from the first column" in result.stdout
     assert "warning: " in result.stderr
+
+
+def test_counts_are_repetitions_and_no_importances(tmp_path: Path) -> None:
+    """A table of reads and their histogram are the same data: 3,000 reads, however few rows they make."""
+    rows = np.random.default_rng(0).integers(0, 2, (3_000, 3))
+    rows[:2_900] = rows[0]
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    np.savetxt(tmp_path / "reads.csv", rows, "%d", ",", header="a,b,c", comments="")
+    counted = np.column_stack([counts, distinct])
+    np.savetxt(tmp_path / "counted.csv", counted, "%d", ",", header="count,a,b,c", comments="")
+    reads, histogram = facts(tmp_path / "reads.csv"), facts(tmp_path / "counted.csv")
+    assert histogram["weights"]["effective_rows"] == 3_000
+    assert histogram["correlations"]["noise"] == pytest.approx(reads["correlations"]["noise"])
+    for one, other in zip(histogram["correlations"]["pairs"], reads["correlations"]["pairs"], strict=True):
+        assert one["value"] == pytest.approx(other["value"], abs=1e-5)  # float32
+    shown = run("data", "info", tmp_path / "counted.csv").stdout
+    assert f"counts from {counts.min()} to {counts.max():,}: the rows were seen 3,000 times in all" in shown
+    assert "equal importance" not in shown
 
 
 def test_info_mistakes(tmp_path: Path) -> None:
@@ -326,3 +344,14 @@ def test_a_file_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "x.csv").write_text("n,a\n2,1\n3,0\n")
     assert resolve("x.csv:count_column=n").weights.tolist() == [2, 3]
     assert resolve("x.csv", label_column="n").labels.tolist() == [2, 3]
+
+
+def test_reads_of_an_annealer_by_their_path(tmp_path: Path) -> None:
+    reads = np.random.default_rng(0).choice([-1, 1], (50, 3)).astype(np.int8)
+    np.savez(tmp_path / "reads.npz", samples=reads, num_occurrences=np.ones(50, int), energies=np.zeros(50))
+    path = tmp_path / "reads.npz"
+    for words in ([path], [f"dwave:source={path}"]):
+        facts = json.loads(run("data", "info", *words, "--json").stdout)
+        assert (facts["rows"], facts["test"]) == (40, 10)
+    facts = json.loads(run("data", "info", f"{path}:test_fraction=0.5", "--json").stdout)
+    assert (facts["rows"], facts["test"]) == (25, 25)

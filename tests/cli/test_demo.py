@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+import figure_checks
 import numpy as np
 import pytest
 import torch
@@ -111,3 +112,16 @@ def test_both_models_are_far_closer_to_the_truth_than_the_data(tmp_path: Path) -
     for model in models:
         assert model["total_variation"] < 0.5 * memorised["total_variation"]
         assert model["correlation_mean_abs"] < 0.03
+
+
+def test_labels_and_panels_of_the_figure_do_not_touch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    from neurise.cli._demo_figure import draw
+
+    rng = np.random.default_rng(0)
+    samples = [rng.choice([-1, 1], (40, 16)) for _ in range(3)]
+    laws = [np.corrcoef(rows.T) for rows in samples]
+    figure = figure_checks.drawn_figure(
+        monkeypatch, lambda: draw(tmp_path / "a.png", ["exact", "NeurISE", "GGM"], [0.0, 0.1, 0.2], samples, laws)
+    )
+    figure_checks.check(figure)

@@ -34,6 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.filterwarnings("ignore:these .* learnt from")
 @pytest.mark.parametrize("model", ["hard", "soft"])
 @pytest.mark.parametrize("data", ["known.npz", "rows.npy"])
 def test_json_is_what_the_library_says(folder: Path, model: str, data: str) -> None:

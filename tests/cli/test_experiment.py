@@ -73,10 +73,10 @@ def test_a_damaged_last_line_is_reported_and_done_again(results: Path, tmp_path:
     words = [*SMOKE, "--executor", "serial", "--methods", "neurise,memorize", "--results", path]
     done = run(*words)
     assert done.exit_code == 0
-    assert "damaged and skipped: line 4" in done.stderr
+    assert "r.jsonl, line 4 was left out: it is no JSON" in done.stderr
     assert "4 of 4 cells finished, 3 were there before" in done.stdout
     assert path.read_bytes().splitlines()[3] == whole[3][:100]
-    assert "damaged and skipped: line 4" in run("experiment", "show", path).stderr
+    assert "r.jsonl, line 4 was left out: it is no JSON" in run("experiment", "show", path).stderr
 
 
 def test_other_code_is_told_of(results: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_columns_that_nobody_measured_are_not_shown(results: Path) -> None:
     ("words", "message"),
     [
         (["run", "ising_curve"], "unknown experiment 'ising_curve'; did you mean ising_curves?"),
-        (["run", "potts", "--methods", "neurize"], "unknown method of potts 'neurize'; did you mean neurise"),
+        (["run", "potts", "--methods", "neurize"], "unknown method 'neurize'; did you mean neurise"),
         (["run", "potts", "--only", "rows"], "--only rows: write NAME=VALUE"),
         (["run", "potts", "--only", "row=100"], "unknown parameter 'row'; did you mean rows"),
         (["run", "potts", "--scale", "labtop"], "unknown scale 'labtop'; did you mean laptop?"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 from typer.testing import CliRunner, Result
 
 import neurise
@@ -194,3 +195,60 @@ def test_no_model_and_a_damaged_one(model: Path, tmp_path: Path) -> None:
     result = run("sample", damaged)
     assert result.exit_code == 1
     assert "damaged" in result.stderr
+
+
+# --- numbers beside the rows ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """A model of a 2 × 2 spin glass, whose energies are known."""
+    data = neurise.datasets.edwards_anderson(side=2, seed=1)
+    tiny.model("memorize").fit(data.sample(200, seed=0)).save(tmp_path / "pairs")
+    return tmp_path / "pairs"
+
+
+def test_how_likely_each_row_is(pairs: Path, tmp_path: Path) -> None:
+    words = [
+        "sample",
+        str(pairs),
+        "-n",
+        "30",
+        "--seed",
+        "1",
+        "--log-prob",
+        "--energy",
+        "edwards_anderson:side=2,seed=1",
+    ]
+    model, data = neurise.load(pairs), neurise.datasets.edwards_anderson(side=2, seed=1)
+    rows = model.sample(30, seed=1)
+    lines = CliRunner().invoke(app, words).stdout.splitlines()
+    assert lines[0] == "log_prob,energy,s0,s1,s2,s3"
+    table = np.array([line.split(",") for line in lines[1:]], dtype=float)
+    np.testing.assert_allclose(table[:, 0], model.log_prob(rows))
+    np.testing.assert_allclose(table[:, 1], data.energy(rows))
+    np.testing.assert_array_equal(table[:, 2:], rows)
+    facts = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    np.testing.assert_allclose(facts["energy"], data.energy(rows))
+    for ending in ("npz", "csv"):
+        result = CliRunner().invoke(app, [*words, "-o", str(tmp_path / f"x.{ending}")])
+        assert f"{data.energy(rows).mean():.6g}" in result.stdout
+    assert (tmp_path / "x.csv").read_text().splitlines() == lines
+    again = neurise.datasets.files(tmp_path / "x.npz")
+    np.testing.assert_array_equal(again.train, rows)
+    np.testing.assert_allclose(again.info["log_prob"], model.log_prob(rows))
+
+
+def test_numbers_that_cannot_be_had_are_refused_before_rows_are_drawn(pairs: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", tiny.spins(9, 4))
+    tiny.model("neurise", keep_prob=0.5).fit(tiny.spins(), verbose=False, max_steps=1).save(tmp_path / "soft")
+    for model, words, says in (
+        (tmp_path / "soft", ["--log-prob"], "no exact likelihood"),
+        (pairs, ["--log-prob", "-o", str(tmp_path / "x.npy")], "holds rows alone"),
+        (pairs, ["--energy", str(tmp_path / "rows.npy")], "has no known energy"),
+        (pairs, ["--energy", "edwards_anderson:side=3"], "9 sites, and the model 4"),
+    ):
+        result = CliRunner().invoke(app, ["sample", str(model), *words])
+        assert result.exit_code == 1
+        assert says in result.stderr
+        assert result.stdout == ""

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+import figure_checks
 import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
@@ -90,13 +91,16 @@ def test_tables_fit_an_ordinary_terminal() -> None:
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-def test_the_figure_is_written(tmp_path: Path, ending: str) -> None:
+def test_the_figure_is_written(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new" / f"theory.{ending}"
-    result = run(*FIGURE, path)
+    done: list[Result] = []
+    figure = figure_checks.drawn_figure(monkeypatch, lambda: done.append(run(*FIGURE, path)))
+    figure_checks.check(figure)
+    (result,) = done
     assert result.exit_code == 0
     assert str(path) in result.stdout
     assert path.read_bytes().startswith(b"\x89PNG" if ending == "png" else b"<?xml")
-    assert path.stat().st_size < (80_000 if ending == "png" else 400_000)
+    assert path.stat().st_size < (250_000 if ending == "png" else 400_000)
 
 
 def test_a_figure_is_not_overwritten_unasked(tmp_path: Path) -> None:

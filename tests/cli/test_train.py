@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny
+from lock_holder import held_elsewhere
 from steps import replace_steps
 from typer.testing import CliRunner, Result
 
 import neurise
 from neurise.cli import app
-from neurise.modeling.summary import readable
+from neurise.modeling.summary import best_scores, readable
 from neurise.models.neurise import NeurISE
 from neurise.training.settings import Training
 from neurise.training.state import CHECKPOINT
@@ -211,6 +212,29 @@ def test_an_unfinished_run_is_not_thrown_away_unasked(rows: Path, model: Path) -
     assert not (model / CHECKPOINT).exists()
 
 
+@pytest.mark.parametrize("left", [f"part-1/{CHECKPOINT}", CHECKPOINT])
+def test_what_is_left_of_a_committees_run_is_asked_about_and_removed(rows: Path, model: Path, left: str) -> None:
+    (model / left).parent.mkdir(parents=True)
+    (model / left).write_bytes(b"precious")
+    committee = [*FAST, "--set", "members=2", "--set", "architecture__pairwise=true"]
+    result = run("train", rows, "-o", model, *committee)
+    assert result.exit_code == 1
+    assert f"{model / left} belongs to an unfinished run; --resume goes on with it" in result.stderr
+    assert run("train", rows, "-o", model, *committee, "--force").exit_code == 0
+    assert len(neurise.load(model).conditionals.description()["members"]) == 2
+    assert sorted(path.name for path in model.iterdir()) == ["config.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("option", ["-o", "--checkpoint"])
+def test_two_runs_into_one_folder_are_refused(rows: Path, model: Path, tmp_path: Path, option: str) -> None:
+    with held_elsewhere(model) as other:
+        result = run("train", rows, "-o", tmp_path / "another", *SMALL, option, model)
+    assert result.exit_code == 1
+    assert f"{model} is in use: process {other.pid} on" in result.stderr
+    assert not (model / "config.json").exists()
+    assert run("train", rows, "-o", model, *SMALL).exit_code == 0
+
+
 # --- when it does not go well --------------------------------------------------------------------------------------
 
 
@@ -327,3 +351,40 @@ def test_a_full_disk_under_the_checkpoint(
     assert "No space left on device" in result.stderr
     assert f"saved in {model}" in result.stderr
     assert len(neurise.load(model).sample(5)) == 5
+
+
+def test_the_summary_says_what_the_progress_lines_said(rows: Path, model: Path) -> None:
+    """Two kinds of members are trained one after the other: steps of both count, and the score of each is shown."""
+    words = [*FAST, "--set", "members=2", "--set", "architecture__pairwise=true"]
+    result = run("train", rows, "-o", model, *words)
+    assert result.exit_code == 0, result.output
+    assert "80 steps (40 for each part)" in result.stdout
+    first, second = (
+        min(record[f"validation_{part}"] for record in config(model)["history"] if f"validation_{part}" in record)
+        for part in (1, 2)
+    )
+    assert f"{first:.4f} and {second:.4f} nats a site" in result.stdout
+    loaded = neurise.load(model).summary()
+    assert (loaded["steps"], loaded["validation"]) == (80, pytest.approx((first + second) / 2))
+
+
+def test_scores_of_the_parts_are_those_of_their_runs(rows: Path) -> None:
+    made = tiny.model(members=2, architecture__pairwise=True)
+    seen: list[float] = []
+    made.fit(
+        np.load(rows), max_steps=40, verbose=False, callback=lambda *told: seen.append(told[2]["validation"]) or False
+    )
+    half = len(seen) // 2
+    assert best_scores(made.history_) == [min(seen[:half]), min(seen[half:])]
+
+
+def test_resume_removes_what_a_kill_at_the_very_end_has_left(rows: Path, model: Path) -> None:
+    assert run("train", rows, "-o", model, *SMALL).exit_code == 0
+    before = sorted(path.name for path in model.iterdir())
+    (model / "part-1").mkdir()
+    (model / "part-1" / CHECKPOINT).write_bytes(b"of the second half")
+    (model / ".run.lock").touch()
+    result = run("train", rows, "-o", model, *SMALL, "--resume")
+    assert result.exit_code == 0
+    assert "nothing to go on with" in result.stderr
+    assert sorted(path.name for path in model.iterdir()) == before

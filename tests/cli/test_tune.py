@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 import tiny
 from typer.testing import CliRunner, Result
@@ -15,6 +16,7 @@ import neurise
 from neurise import presets
 from neurise.cli import app
 from neurise.tuning import search as searching
+from neurise.tuning.study import open_storage
 
 FAST = ["--trials", "2", "--trial-steps", "10", "--set", "width=8", "--set", "depth=1", "--set", "members=1"]
 
@@ -108,3 +110,17 @@ def test_a_configuration_for_another_model_is_refused(rows: Path, tmp_path: Path
     done = run("train", rows, "-o", tmp_path / "m", "--config", tmp_path / "c.json", "--model", "neurise")
     assert "is for the model ggm, and --model says neurise" in done.stderr
     assert not (tmp_path / "m").exists()
+
+
+def test_hard_noise_is_searched_and_its_structure_is_recovered(rows: Path, tmp_path: Path) -> None:
+    """Of ten random draws at this seed some are hard; what is found there has a likelihood, which structure asks for."""
+    words = ["--trials", 10, "--trial-steps", 2, "--sampler", "random", *FAST[4:], "--json"]
+    run("tune", rows, "-o", tmp_path / "best.json", *words)
+    study = optuna.load_study(study_name="neurise", storage=open_storage(str(tmp_path / "best.journal")))
+    levels = [trial.params["keep_prob"] for trial in study.get_trials()]
+    assert any(level < 0.001 for level in levels)
+    presets.Configuration("neurise", {"keep_prob": 0.0, "cycles": 1, "steps": 5, "members": 1}, 1.0, {}).write(
+        tmp_path / "hard.json"
+    )
+    assert run("train", rows, "-o", tmp_path / "model", "--config", tmp_path / "hard.json").exit_code == 0
+    assert run("structure", tmp_path / "model", "--data", rows).exit_code == 0

@@ -10,6 +10,7 @@ from local_web import Site, serving
 from real_data import real_file
 
 from neurise.datasets._bits import check_bits, read_bits
+from neurise.datasets._debd_checksums import CHECKSUMS
 from neurise.datasets.debd import SITES, debd
 
 RNG = np.random.default_rng(0)
@@ -18,6 +19,10 @@ ROWS = {split: RNG.integers(2, size=(n, 16), dtype=np.uint8) for split, n in (("
 
 def text(rows: np.ndarray, *, separator: str = ",", ending: str = "\n") -> bytes:
     return "".join(separator.join(map(str, row)) + ending for row in rows.tolist()).encode()
+
+
+def git_name(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def same(data: object) -> bool:
@@ -50,6 +55,14 @@ def test_the_real_rows_are_those_of_the_original_file() -> None:
     assert hashlib.sha256(content).hexdigest() == "e547a7aedad1dd2f7177030881ab1b92c7e24ae5464c71a0f1f89daecaf52b30"
 
 
+def test_every_file_of_the_collection_has_a_checksum() -> None:
+    """Those of the real rows, written as the collection writes them, are the ones that are kept."""
+    assert CHECKSUMS.keys() == SITES.keys()
+    assert len({name for names in CHECKSUMS.values() for name in names}) == 3 * len(SITES)
+    real = np.load(real_file("debd/nltcs.npz"), allow_pickle=False)
+    assert tuple(git_name(text(real[split])) for split in ROWS) == CHECKSUMS["nltcs"]
+
+
 def test_both_forms_are_read_from_a_folder(tmp_path: Path) -> None:
     for split, rows in ROWS.items():
         (tmp_path / f"nltcs.{split}.data").write_bytes(text(rows))
@@ -59,12 +72,17 @@ def test_both_forms_are_read_from_a_folder(tmp_path: Path) -> None:
     assert same(debd("nltcs", folder=tmp_path / "packed"))
 
 
-def test_it_is_downloaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_downloaded_once_and_compared_with_its_checksum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEURISE_DATA", raising=False)
     monkeypatch.setenv("NEURISE_CACHE", str(tmp_path))
     monkeypatch.setenv("no_proxy", "*")
     served = {f"/right/nltcs/nltcs.{split}.data": text(rows) for split, rows in ROWS.items()}
-    served |= {f"/wrong/nltcs/nltcs.{split}.data": b"<html>" for split in ROWS}
+    # Rows of the right size in which a single bit is another one.
+    served |= {
+        f"/wrong/nltcs/nltcs.{split}.data": text(rows ^ (np.arange(rows.size) == 7).reshape(rows.shape))
+        for split, rows in ROWS.items()
+    }
+    monkeypatch.setitem(CHECKSUMS, "nltcs", tuple(git_name(text(rows)) for rows in ROWS.values()))
     with serving(Site(served)) as site:
         module = importlib.import_module("neurise.datasets.debd")
         monkeypatch.setattr(module, "MIRRORS", [f"{site.address}/wrong", f"{site.address}/right"])
@@ -72,9 +90,7 @@ def test_it_is_downloaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert same(debd("nltcs"))
         # A set of another size under the right name is not taken for it.
         served["/wrong/msnbc/msnbc.train.data"] = text(ROWS["train"])
-        with pytest.raises(
-            ValueError, match=r"cannot download msnbc\.train\.data: .* has 16 columns, and 17 were expected"
-        ):
+        with pytest.raises(ValueError, match=r"cannot download msnbc\.train\.data: .* git:db2f5c53.* was expected"):
             debd("msnbc")
     assert {path.name for path in (tmp_path / "debd").iterdir()} == {
         ".lock",
@@ -115,7 +131,7 @@ def test_wrong_arrays_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"x must be rows and columns of 0 and 1; its shape is \(3,\)"):
         check_bits(np.zeros(3), "x")
     np.savez(tmp_path / "nltcs.npz", train=ROWS["train"], test=ROWS["test"])
-    with pytest.raises(ValueError, match=r"nltcs\.npz is damaged or not .*no array 'valid', only \['train', 'test'\]"):
+    with pytest.raises(ValueError, match=r"nltcs\.npz has no array 'valid', only train, test"):
         debd("nltcs", folder=tmp_path)
     np.savez(tmp_path / "nltcs.npz", **{split: rows[:, 1:] for split, rows in ROWS.items()})
     with pytest.raises(ValueError, match=r"nltcs\.npz: train has 15 columns, and 16 were expected"):
@@ -123,10 +139,10 @@ def test_wrong_arrays_are_named(tmp_path: Path) -> None:
     whole = (tmp_path / "nltcs.npz").read_bytes()
     for content in (whole[:-40], b"PK\x03\x04", b"", b"no archive"):
         (tmp_path / "nltcs.npz").write_bytes(content)
-        with pytest.raises(ValueError, match=r"nltcs\.npz is damaged or not the \.npz file it should be"):
+        with pytest.raises(ValueError, match=r"nltcs\.npz is damaged, cut short or no \.npz file"):
             debd("nltcs", folder=tmp_path)
     np.savez(tmp_path / "nltcs.npz", train=np.array([object()]), valid=1, test=1)
-    with pytest.raises(ValueError, match="is damaged or not"):
+    with pytest.raises(ValueError, match="holds Python objects, which are never read"):
         debd("nltcs", folder=tmp_path)
 
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from neurise.datasets.dwave import dwave
+from neurise.datasets.files import files, holds_reads
 
 QUBITS, READS = 11, 6  # 11 bits leave five of two bytes unused
 
@@ -172,5 +173,27 @@ def test_truncated_files(tmp_path: Path, kept: float) -> None:
 def test_python_objects_are_never_read(tmp_path: Path) -> None:
     path = tmp_path / "objects.npz"
     np.savez(path, samples=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ValueError, match=r"damaged, cut short or no \.npz file of plain arrays"):
+    with pytest.raises(ValueError, match=r"objects\.npz holds Python objects, which are never read"):
         dwave(path)
+
+
+@pytest.mark.parametrize("rows", ["samples", "spins", "configs"])
+def test_a_file_of_reads_is_known_by_its_names(tmp_path: Path, rows: str) -> None:
+    reads = np.random.default_rng(0).choice([-1, 1], (50, 3)).astype(np.int8)
+    path = tmp_path / "reads.npz"
+    np.savez(path, **{rows: reads}, num_occurrences=np.ones(50, int), energies=np.zeros(50))
+    found, expected = files(path), dwave(path)
+    np.testing.assert_array_equal(found.train, expected.train)
+    np.testing.assert_array_equal(found.test, expected.test)
+    assert len(found.test) == 10
+
+
+def test_other_archives_are_not_taken_for_reads(tmp_path: Path) -> None:
+    x = np.zeros((4, 3), int)
+    for number, arrays in enumerate([{"spins": x}, {"samples": x, "counts": np.ones(4, int)}, {"X": x}]):
+        np.savez(tmp_path / f"{number}.npz", **arrays)
+        assert len(files(tmp_path / f"{number}.npz").train) == 4
+        assert not holds_reads(tmp_path / f"{number}.npz")
+    (tmp_path / "no.npz").write_bytes(b"nothing of the kind")
+    assert not holds_reads(tmp_path / "no.npz")
+    assert not holds_reads(tmp_path / "nowhere.npz")

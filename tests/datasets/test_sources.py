@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from local_web import Site, serving
 
-from neurise.datasets._sources import locate, unpacked
+from neurise.datasets._sources import locate
+from neurise.datasets.formats.open import read_bytes
 
 NAMES = ("data.txt.gz", "data.txt")
 
@@ -74,7 +75,7 @@ def test_gzip_is_known_by_its_first_bytes(tmp_path: Path) -> None:
     packed, plain = tmp_path / "a.txt", tmp_path / "b.gz"
     packed.write_bytes(gzip.compress(b"some text"))
     plain.write_bytes(b"some text")
-    assert unpacked(packed) == unpacked(plain) == b"some text"
+    assert read_bytes(packed) == read_bytes(plain) == b"some text"
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
@@ -87,4 +88,4 @@ def test_damaged_gzip_is_named(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "images.gz"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"images\.gz is a gzip file that is cut short or damaged"):
-        unpacked(path)
+        read_bytes(path)

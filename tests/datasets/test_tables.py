@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neurise.datasets import files
+from neurise.datasets.files import write_rows
 from neurise.datasets.formats import csv as _csv
 from neurise.datasets.formats.growing import Growing
 
@@ -271,3 +272,64 @@ def test_nothing_warns_about_a_plain_table(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         files(text(tmp_path / "x.csv", "1,1\n0,1\n" * 50))
+
+
+# --- strings of digits, and headers alone ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+@pytest.mark.parametrize("header", ["bitstring,count", "Bits,counts"])
+def test_bit_strings_keep_their_leading_zeros(tmp_path: Path, header: str, quoted: bool) -> None:
+    strings = ["1000", "0010", "0000"]
+    cells = [f'"{string}"' if quoted else string for string in strings]
+    (tmp_path / "x.csv").write_text(f"{header}\n" + "".join(f"{cell},{7 * n}\n" for n, cell in enumerate(cells, 1)))
+    data = files(tmp_path / "x.csv")
+    assert data.train.tolist() == [[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    assert data.weights.tolist() == [7, 14, 21]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("key,count\n100,2\n011,1\n", [[1, 0, 0], [0, 1, 1]]),
+        ("2,count\n012,2\n210,1\n", [[0, 1, 2], [2, 1, 0]]),
+        ("10\n01\n", [[1, 0], [0, 1]]),
+        ("012\n201\n120\n111\n", [[0, 1, 2], [2, 0, 1], [1, 2, 0], [1, 1, 1]]),
+        ("1" * 40 + "\n" + "01" * 20 + "\n", [[1] * 40, [0, 1] * 20]),
+    ],
+)
+def test_a_leading_zero_shows_strings_of_digits(tmp_path: Path, text: str, rows: list[list[int]]) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.warns(UserWarning, match=rf"read as strings of digits, {len(rows[0])} sites each"):
+        assert files(tmp_path / "x.csv").train.tolist() == rows
+
+
+@pytest.mark.parametrize("text", ["10\n11\n25\n", "7\n10\n11\n", "code,count\n10,1\n11,2\n25,1\n", "10\n7\n01\n"])
+def test_numbers_of_one_column_stay_numbers(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    numbers = [[int(line.split(",")[0])] for line in text.split() if line[0].isdigit()]
+    assert files(tmp_path / "x.csv").train.tolist() == numbers
+    (tmp_path / "y.csv").write_text("10\n01\n")
+    assert files(tmp_path / "y.csv", kind="table").train.tolist() == [[10], [1]]
+
+
+def test_a_string_of_another_length_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("bitstring,count\n0010,5\n0110,2\n011,2\n")
+    with pytest.raises(ValueError, match=r"x\.csv, line 4, column 1: '011' is no string of 4 digits like those before"):
+        files(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("text", ["a,b,c\n", "a,b,c", "x\n", "A, C ,G\r\n"])
+def test_a_header_of_letters_alone_is_no_row(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"x\.csv has a single line, of different letters: it may be a header without"):
+        files(tmp_path / "x.csv")
+
+
+def test_one_row_of_letters_is_read_where_it_cannot_be_a_header(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("A,C,A\n")
+    assert files(tmp_path / "x.csv").train.tolist() == [["A", "C", "A"]]
+    (tmp_path / "y.csv").write_text("first,second,third\nA,C,G\n")
+    assert files(tmp_path / "y.csv").train.tolist() == [["A", "C", "G"]]
+    write_rows(tmp_path / "z.csv", np.array([["A", "C", "G"]]))  # what is written can be read
+    assert files(tmp_path / "z.csv").train.tolist() == [["A", "C", "G"]]

@@ -131,6 +131,7 @@ def test_an_array_is_cut_in_halves_for_the_floor() -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore:these .* learnt from")
 def test_one_site_has_no_correlations() -> None:
     rows = np.array([[0], [1], [1]])
     assert (
@@ -181,6 +182,7 @@ def test_importances_weigh_the_rows() -> None:
     assert found.baselines == ""
 
 
+@pytest.mark.filterwarnings("ignore:these .* learnt from")
 def test_labels_are_given_to_a_model_that_has_them() -> None:
     rows = known_law().sample(200, seed=0)
     labels = np.where(rows[:, 0] > 2, "high", "low")
@@ -210,6 +212,7 @@ def test_bound_where_there_is_no_likelihood() -> None:
         found["log_likelihood"]
 
 
+@pytest.mark.filterwarnings("ignore:these .* learnt from")
 def test_soft_noise_is_measured_by_its_bound() -> None:
     rows = known_law().sample(60, seed=0)
     model = NeurISE().set_params(keep_prob=0.5, cycles=2, **FAST).fit(rows, verbose=False)

@@ -157,7 +157,7 @@ def test_a_group_that_was_cut_short_is_computed_again(tmp_path: Path) -> None:
     whole = results.read_text(encoding="utf-8").splitlines(keepends=True)
     results.write_text("".join(whole[:-1]) + whole[-1][:50], encoding="utf-8")
     again = grid.run(Grouped(trials=2), "smoke", results, executor="serial", grouped=True, methods=["plain"])
-    assert (again.before, again.done, again.damaged) == (0, 6, [6])
+    assert (again.before, again.done, list(again.left_out)) == (0, 6, [6])
     assert len(again.rows) == 6
 
 

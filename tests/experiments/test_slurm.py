@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import certificates
 import pytest
 from fake_experiments import Fake
 
@@ -42,9 +43,12 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         subprocess.run([SCRIPT, "stop", folder], check=True)
 
 
-def test_cells_run_as_jobs_and_none_is_left_behind(slurm: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_cells_run_as_jobs_and_none_is_left_behind(slurm: Path, tmp_path: Path, encrypted: bool) -> None:
     results, notes = tmp_path / "r.jsonl", tmp_path / "notes"
     executor = f"slurm:memory=500MB,walltime=00:10:00,logs={tmp_path / 'logs'}"
+    if encrypted:
+        executor += f",{certificates.as_options(certificates.made(tmp_path / 'pem'))}"
     summary = grid.run(Fake(notes, trials=2, size=3, fail=2), "smoke", results, executor=executor, workers=2)
     assert (summary.cells, summary.done, summary.failed) == (12, 8, 4)
     ran = notes.read_text(encoding="utf-8").split()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +93,33 @@ for number in range(30):
     one = {**row, "key": f"{name}{number}", "text": "x" * 20_000}
     store.append(path, [one, {**row, "key": f"{name}{number}'"}])
 """
+
+
+@pytest.mark.parametrize("length", [1, 5, 40])
+def test_a_first_line_that_was_cut_short_is_no_foreign_file(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "r.jsonl"
+    store.append(path, [row("a")])
+    path.write_bytes(path.read_bytes()[:length])
+    assert store.read(path) == ([], [1])
+    store.append(path, [row("a")])
+    assert [found["key"] for found in store.read(path).rows] == ["a"]
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.jsonl"
+    store.append(path, [row("a")])
+    before = path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            store.append(path, [row("b")])
+    assert path.read_bytes() == before
+    store.append(path, [row("b")])
+    assert store.read(path).damaged == []
 
 
 def test_lines_of_two_processes_do_not_mix(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -14,18 +15,20 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from lock_holder import held_elsewhere
 from sklearn.base import clone
 from steps import replace_steps
 
 import neurise
 from neurise import exact
 from neurise.energies import regressions
+from neurise.locks import FolderInUse
 from neurise.modeling import trained
 from neurise.modeling.model import Model
 from neurise.modeling.trained import Job, TrainedModel, _merged
 from neurise.training import loop
 from neurise.training.loop import TrainingDiverged
-from neurise.training.state import TrainingState
+from neurise.training.state import TrainingState, checkpoints_in, remove_checkpoints
 
 STEPS = 20
 members = pytest.mark.parametrize("members", [2, 4], ids=["a network a job", "a committee a job"])
@@ -116,9 +119,12 @@ def test_history_has_the_means_of_the_jobs_and_the_seconds_of_both(jobs: list[Jo
 def test_of_runs_that_end_at_different_steps_the_longer_is_told_to_its_end() -> None:
     first = [{"step": 1.0, "seconds": 2.0, "loss": 4.0}, {"step": 2.0, "seconds": 3.0, "loss": 2.0}]
     second = [{"step": 1.0, "seconds": 5.0, "loss": 6.0}]
-    wanted = [{"step": 1.0, "seconds": 7.0, "loss": 5.0}, {"step": 2.0, "seconds": 8.0, "loss": 2.0}]
+    wanted = [
+        {"step": 1.0, "seconds": 7.0, "steps": 2.0, "loss": 5.0},
+        {"step": 2.0, "seconds": 8.0, "steps": 3.0, "loss": 2.0},
+    ]
     assert _merged([first, second]) == _merged([second, first]) == wanted
-    assert _merged([first, []]) == first
+    assert _merged([first, []]) == [{**record, "steps": record["step"]} for record in first]
 
 
 def test_the_time_is_divided_among_the_jobs_and_the_steps_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,6 +257,62 @@ def test_a_checkpoint_is_not_overwritten_by_mistake(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file"):
         fitted(checkpoint=tmp_path / "file")
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the checkpoints of a run that was interrupted in its second part."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regressions, "ITERATIONS", 10)
+        patch.setattr(loop, "CHECKPOINT_SHARE", 1e9)
+        at_step(patch, STEPS + 15, ctrl_c)
+        fitted(2, checkpoint=folder)
+    assert [path.relative_to(folder).as_posix() for path in checkpoints_in(folder)] == PLACES
+    return folder
+
+
+PLACES = ["checkpoint.safetensors", "part-1/checkpoint.safetensors"]
+
+
+@pytest.mark.parametrize("removed", PLACES)
+def test_removing_any_checkpoint_never_gives_another_model(interrupted: Path, tmp_path: Path, removed: str) -> None:
+    folder = shutil.copytree(interrupted, tmp_path / "copy")
+    (folder / removed).unlink()
+    assert tiny.same_weights(fitted(2, checkpoint=folder, resume=True), whole_run(2))
+
+
+@pytest.mark.parametrize("left", PLACES)
+def test_what_is_left_of_another_run_is_seen_before_anything_is_trained(
+    interrupted: Path, tmp_path: Path, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / left).parent.mkdir(exist_ok=True)
+    shutil.copy(interrupted / left, tmp_path / left)
+    monkeypatch.setattr(trained, "train", None)
+    with pytest.raises(FileExistsError, match=rf"{left} exists.*remove_checkpoints"):
+        fitted(2, checkpoint=tmp_path)
+    remove_checkpoints(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_of_a_part_that_this_run_does_not_have_is_refused(interrupted: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(interrupted, tmp_path / "copy")
+    with pytest.raises(ValueError, match=r"part-1/checkpoint\.safetensors belongs to another run, of more parts"):
+        tiny.model().fit(tiny.spins(), max_steps=STEPS, checkpoint=folder, resume=True)
+
+
+def test_the_checkpoint_of_one_part_is_not_taken_for_that_of_another(interrupted: Path, tmp_path: Path) -> None:
+    first, second = (tmp_path / place for place in PLACES)
+    second.parent.mkdir()
+    shutil.copy(interrupted / PLACES[0], second)
+    shutil.copy(interrupted / PLACES[0], first)
+    with pytest.raises(ValueError, match=r"part-1/checkpoint.*belongs to another run \(part was None, is 1\)"):
+        fitted(2, checkpoint=tmp_path, resume=True)
+
+
+def test_two_runs_do_not_share_a_folder_of_checkpoints(tmp_path: Path) -> None:
+    with held_elsewhere(tmp_path) as other, pytest.raises(FolderInUse, match=f"process {other.pid} on"):
+        fitted(2, checkpoint=tmp_path)
 
 
 # --- callbacks ---------------------------------------------------------------------------------------------------------

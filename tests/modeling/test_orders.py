@@ -15,6 +15,7 @@ import torch
 
 import neurise
 from neurise import exact
+from neurise.conditionals.mixture import Mixture
 from neurise.modeling.orders import orders_of
 
 SITES, STATES = 3, 4
@@ -106,6 +107,14 @@ def test_a_mixture_is_saved_with_its_orders(tmp_path: Path) -> None:
     assert [chain.order for chain in again.chains] == [chain.order for chain in model.chains]
     assert np.array_equal(again.log_prob(CONFIGURATIONS), model.log_prob(CONFIGURATIONS))
     assert np.array_equal(again.sample(20, seed=1), model.sample(20, seed=1))
+
+
+@pytest.mark.parametrize("orders", [[None], [None, [0, 1, 1], None], [None, [0, 1], None], "none"])
+def test_a_file_with_orders_that_are_none_is_refused(orders: Any) -> None:
+    model = fitted()
+    described = {**model.conditionals_.description(), "orders": orders}
+    with pytest.raises(ValueError, match="orders"):
+        Mixture.build(described, model.frame())
 
 
 def test_a_summary_says_how_many_orders_there_are() -> None:

@@ -14,6 +14,7 @@ import torch
 import neurise
 from neurise import losses
 from neurise.conditionals.base import Frame
+from neurise.deadline import Deadline
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin_objective import Example, RoundRobinObjective
 from neurise.modeling.stretches import stretches_of
@@ -197,7 +198,7 @@ def test_a_batch_of_stretches_has_fewer_rows() -> None:
     schema, own, _ = learn_schema(X, None, None, None, alphabet=None, order=None)
     model.begin_fit(schema, torch.device("cpu"))
     model.check()
-    job = model.jobs(own, None, Run(0, None, False, 3, None, None))[0]
+    job = model.jobs(own, None, Run(0, None, False, 3, None, None, Deadline()))[0]
     assert job.settings.batch_size == 21
     assert dict(tiny.model(chain__stretch=3).fit(X, max_steps=3).summary())["stretch"] == 3
 

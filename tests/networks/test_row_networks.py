@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from neurise import discovery, networks
+from neurise.deadline import Work
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.stack import Stack
 from neurise.networks.parts.walk import relative
@@ -33,7 +34,7 @@ def make(
     x = space.uniform(400, generator=generator)
     x[:, :-1] = torch.where(torch.rand(400, 1, generator=generator) < 0.7, x[:, 1:], x[:, :-1])
     y = torch.arange(400) % classes if classes else None
-    network.begin(Rows(x, y), None, torch.ones(space.sites, dtype=torch.bool))
+    network.begin(Rows(x, y), None, torch.ones(space.sites, dtype=torch.bool), Work())
     for parameter in network.parameters():
         if parameter.is_floating_point():
             parameter.data += 0.3 * torch.randn(parameter.shape, generator=generator)

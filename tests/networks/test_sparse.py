@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import neurise
+from neurise.deadline import Work
 from neurise.networks.sparse import Sparse
 from neurise.rows import Rows
 from neurise.sampling.reverse import sample
@@ -92,7 +93,7 @@ def test_a_fresh_network_is_uniform_and_begins_with_the_regression() -> None:
     network.reset(torch.Generator().manual_seed(0))
     x = torch.tensor([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]], dtype=torch.uint8).repeat(200, 1)
     assert float(network(x).detach().abs().max()) == 0
-    network.begin(Rows(x), None, torch.ones(3, dtype=torch.bool))
+    network.begin(Rows(x), None, torch.ones(3, dtype=torch.bool), Work())
     assert network.chosen[0, 0] == 1
     assert bool((network(x).argmax(-1)[:, 0] == x[:, 1]).all())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import statistics
 import xml.etree.ElementTree as ElementTree
@@ -112,3 +113,29 @@ def test_lines_differ_in_colour_in_marker_and_in_dash() -> None:
         assert len(set(part)) == 7
     assert len({look(number) for number in range(49)}) == 49
     assert look(0, floor=True).dash
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 12])
+def test_the_numbers_of_lines_stand_beside_their_ends_and_do_not_touch(count: int) -> None:
+    figure = experiments.Figure("f", "F", experiments.Field("rows", "rows"), (experiments.Field("tv", "TV"),))
+    lines = [Series(f"method {n}", [Point(x, 0.5 + n * 1e-4, None, 1) for x in (10, 100)]) for n in range(count)]
+    svg = plot(figure, Panel("", lines))
+    tags = re.findall(r'<text x="\d+" y="([\d.]+)" font-size="10" fill="([^"]+)">(\d+)</text>', svg)
+    assert sorted(int(number) for _, _, number in tags) == (list(range(1, count + 1)) if count > 1 else [])
+    heights = sorted(float(height) for height, _, _ in tags)
+    assert all(second - first >= 10.9 for first, second in itertools.pairwise(heights))
+    assert all(0 < height < HEIGHT for height in heights)
+    if count > 1:
+        assert "1  method 0" in svg
+    looks = [look(number) for number in range(count)]
+    assert len(set(looks)) == count
+
+
+def test_names_on_an_axis_do_not_touch() -> None:
+    figure = experiments.Figure("f", "F", experiments.Field("kind", "kind"), (experiments.Field("tv", "TV"),))
+    line = Series("m", [Point(f"a long name {n}", 0.5 + n, None, 1) for n in range(12)])
+    svg = plot(figure, Panel("", [line]))
+    names = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">(a long[^<]*)</text>', svg)
+    ends = [(float(x) - 3.3 * len(name), float(x) + 3.3 * len(name)) for x, name in names]
+    assert len(ends) >= 2
+    assert all(first[1] < second[0] for first, second in itertools.pairwise(ends))

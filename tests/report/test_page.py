@@ -119,8 +119,8 @@ def test_every_command_that_made_rows_is_shown(tmp_path: Path) -> None:
     html = build([report_rows.write(tmp_path / "some.jsonl", typed)]).html
     shown = re.findall(r"<dt>command</dt><dd>(.*?)</dd>", html)
     assert shown == [
-        "<p>one cell:</p><pre><code>neurise experiment run potts --only &#x27;side=2&#x27;</code></pre>"
-        "<p>one cell:</p><pre><code>neurise b</code></pre>"
+        "<p>1 cell:</p><pre><code>neurise experiment run potts --only &#x27;side=2&#x27;</code></pre>"
+        "<p>1 cell:</p><pre><code>neurise b</code></pre>"
     ]
     older = build([report_rows.write(tmp_path / "older.jsonl", others)]).html
     assert "<p>not recorded; put together from the rows:</p>" in older
@@ -170,8 +170,8 @@ def test_a_damaged_line_and_an_unknown_experiment_are_told(tmp_path: Path) -> No
     with path.open("a") as file:
         file.write('{"format": 1, "status": "do')
     html = build([path]).html
-    assert "damaged lines were skipped" in html
-    assert "no such experiment: future (1 rows)" in html
+    assert f"{path}, line {len(path.read_text().splitlines())} was left out: it is no JSON" in html
+    assert "no such experiment: future (1 row)" in html
 
 
 @pytest.mark.parametrize(

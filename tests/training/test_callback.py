@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import pytest
 import tiny
 import torch
 
+from neurise import deadline
 from neurise.energies import regressions
 from neurise.modeling.model import Model
-from neurise.training import loop
 from neurise.training.distributed import TEAM
 from neurise.training.state import TrainingState
 
@@ -150,7 +149,7 @@ def test_any_other_answer_lets_it_go_on(answer: Any) -> None:
 
 
 def test_the_evaluation_at_the_end_of_the_time_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=itertools.count().__next__))  # a second a look
+    monkeypatch.setattr(deadline, "CLOCK", itertools.count().__next__)  # a second a look
     steps: list[int] = []
     model = tiny.model().fit(tiny.spins(), max_seconds=12, callback=lambda step, *_: steps.append(step))
     assert model.stopped_ == "time"

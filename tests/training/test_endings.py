@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ import tiny
 import torch
 from steps import replace_steps
 
+from neurise import deadline
 from neurise.modeling.model import Model
-from neurise.training import loop
 from neurise.training.loop import TrainingDiverged
 from neurise.training.state import TrainingState
 
@@ -42,7 +41,7 @@ def assert_usable(model: Model) -> None:
 @pytest.mark.parametrize("fraction", [0.0, 0.1])
 def test_a_learning_rate_far_too_large(fraction: float) -> None:
     model = tiny.model(training__learning_rate=1e8, training__warmup=0.0, training__validation_fraction=fraction)
-    with pytest.raises(TrainingDiverged, match=r"smaller learning_rate \(it is 1e\+08\), or another loss"):
+    with pytest.raises(TrainingDiverged, match=r"smaller training__learning_rate \(it is 1e\+08\), or another loss"):
         model.fit(tiny.spins(), max_steps=500)
     assert model.stopped_ == "diverged"
     assert_usable(model)
@@ -90,7 +89,7 @@ def test_weights_that_overflow_while_the_loss_is_finite(monkeypatch: pytest.Monk
 
 def test_divergence_is_seen_when_the_clock_ends_training(monkeypatch: pytest.MonkeyPatch) -> None:
     at_step(monkeypatch, 3, lambda state: torch.tensor(torch.nan))
-    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=itertools.count().__next__))  # a second a look
+    monkeypatch.setattr(deadline, "CLOCK", itertools.count().__next__)  # a second a look
     model = tiny.model()
     with pytest.raises(TrainingDiverged, match="the loss became nan"):
         model.fit(tiny.spins(), max_seconds=12)

@@ -1,7 +1,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 from steps import replace_steps
 from torch import Tensor
 
-from neurise import NeurISE
+from neurise import NeurISE, deadline
 from neurise.modeling import trained
 from neurise.modeling.trained import MOMENT, Job
 from neurise.training.loop import progress_of
@@ -146,7 +145,7 @@ def test_what_is_spent_before_the_first_step_counts(monkeypatch: pytest.MonkeyPa
         given.append(settings.max_seconds)
         return "time"
 
-    monkeypatch.setattr(trained, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(deadline, "CLOCK", lambda: clock[0])
     monkeypatch.setattr(trained, "train", noting)
     monkeypatch.setattr(Job, "begin", slow)
     tiny.model().fit(tiny.spins(), max_seconds=10.0)

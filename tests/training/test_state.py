@@ -138,7 +138,7 @@ def test_damage_is_found_before_anything_is_taken(tmp_path: Path, act: Callable[
 
 def test_a_later_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("neurise.training.state.FORMAT", 99)
+        patch.setattr("neurise.training.checkpoint_file.FORMAT", 99)
         trained().save(tmp_path / "c", FINGERPRINT)
     with pytest.raises(ValueError, match="format 99, and this version of neurise reads 2"):
         trained().restore(tmp_path / "c", FINGERPRINT)

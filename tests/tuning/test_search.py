@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import optuna
 import pytest
 import tiny
 import tuning_cases as cases
+from optuna.storages.journal import JournalFileBackend
 
 from neurise import exact, presets
 from neurise.dataset import Dataset
@@ -233,3 +236,37 @@ def test_a_search_with_no_end_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(ValueError, match="2 were pruned and 0 failed"):
         tune(cases.search(tmp_path, 2, cases.task(steps=100)), verbose=False)
     assert json.loads((tmp_path / "study.journal").read_text().splitlines()[0])
+
+
+def test_a_wall_clock_that_jumps_neither_ends_a_search_nor_prolongs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jumps = iter([0.0])
+    clock = SimpleNamespace(time=lambda: time.time() + next(jumps, 1e6), monotonic=time.monotonic)
+    monkeypatch.setattr(searching, "time", clock)  # set forward after it was looked at once
+    found = cases.search(tmp_path, 2, seconds=1e5)
+    tune(found, verbose=False)
+    assert sum(counts(found.open()).values()) == 2
+
+
+@pytest.mark.parametrize("at", range(3, 12))
+def test_a_trial_that_ctrl_c_ended_while_it_was_written_down_has_not_failed(
+    tmp_path: Path, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, real = list[object](), JournalFileBackend.append_logs
+
+    def interrupted(self: JournalFileBackend, logs: list[dict[str, Any]]) -> None:
+        real(self, logs)
+        written.append(logs)
+        if len(written) == at:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JournalFileBackend, "append_logs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            tune(cases.search(tmp_path, 2), verbose=False)
+    found = cases.search(tmp_path, 2)
+    assert counts(found.open())["failed"] == 0
+    tune(found, verbose=False)
+    assert counts(found.open())["failed"] == 0
+    assert sum(counts(found.open()).values()) == 2

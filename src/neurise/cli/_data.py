@@ -20,6 +20,10 @@ LabelColumn = Annotated[
         help="Where the labels are: a column of a .csv file (name, or number from 0), an array of a .npz file."
     ),
 ]
+CountColumn = Annotated[
+    str | None,
+    typer.Option(help="Where the counts or weights are: a column of a .csv file (name, or number from 0)."),
+]
 Rows = Annotated[
     int, typer.Option("--rows", "-n", min=1, help="How many rows to draw, of a data set that is a law and no file.")
 ]
@@ -31,23 +35,38 @@ ROWS = 10_000
 OPTIONS = re.compile(r"^(?P<name>.*?):(?P<options>\w+\s*=.*)$", re.DOTALL)
 
 
-def resolve(data: str, label_column: str | None = None, *, rows: int | None = ROWS, rows_seed: int = 0) -> Dataset:
+def resolve(
+    data: str,
+    label_column: str | None = None,
+    count_column: str | None = None,
+    *,
+    rows: int | None = ROWS,
+    rows_seed: int = 0,
+) -> Dataset:
     """Find a data set by what was typed.
 
     It is a file if there is one, or if it ends like one; else the name of a data set. Both may carry options,
     ``NAME:option=value,option=value``. A data set that is a law alone gets ``rows`` rows drawn from it, unless that is None.
     """
     name, texts = split(data)
-    return with_rows(load(name, labelled(name, texts, label_column)), rows, rows_seed)
+    return with_rows(load(name, with_columns(name, texts, label_column, count_column)), rows, rows_seed)
 
 
-def labelled(name: str, texts: Mapping[str, str], label_column: str | None) -> dict[str, str]:
-    """Add the label column to the options of a file."""
-    if label_column is None:
-        return dict(texts)
-    if not is_file(name):
-        raise ValueError(f"--label-column is for files, and {name} is a data set, which knows its labels")
-    return {**texts, "label_column": label_column}
+def with_columns(
+    name: str, texts: Mapping[str, str], label_column: str | None, count_column: str | None
+) -> dict[str, str]:
+    """Add the columns of labels and of counts to the options of a file."""
+    found = dict(texts)
+    for option, what, column in (("label_column", "labels", label_column), ("count_column", "counts", count_column)):
+        if column is None:
+            continue
+        word = f"--{option.replace('_', '-')}"
+        if not is_file(name):
+            raise ValueError(f"{word} is for files, and {name} is a data set, which knows its {what}")
+        if option in texts:
+            raise ValueError(f"{option} was given twice, as {texts[option]!r} and as {word} {column}")
+        found[option] = column
+    return found
 
 
 def split(data: str) -> tuple[str, dict[str, str]]:
@@ -73,12 +92,22 @@ def load(name: str, texts: Mapping[str, str]) -> Dataset:
     from neurise.cli._options import typed
 
     if is_file(name):
-        from neurise.datasets.files import files
-
-        return files(**typed(name, files, {"path": name, **texts}))
-    function = find(name)
+        function, place = _reader(name)
+        texts = {place: name, **texts}
+    else:
+        function = find(name)
     made: Dataset = function(**typed(name, function, texts))
     return made
+
+
+def _reader(name: str) -> tuple[Any, str]:
+    """Say what reads a file, and under which name it takes the path: an annealer's reads bring options of their own."""
+    from neurise.datasets.dwave import dwave
+    from neurise.datasets.files import files, holds_reads
+
+    path = Path(name)
+    is_reads = path.suffix.lower() == ".json" or (path.suffix.lower() == ".npz" and holds_reads(path))
+    return (dwave, "source") if is_reads else (files, "path")
 
 
 def find(name: str) -> Any:

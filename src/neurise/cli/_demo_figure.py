@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from neurise.persistence import write_atomically
+from neurise import drawing
 
 ROWS, COLUMNS = 5, 8
 """Lattices shown of each source."""
@@ -28,7 +27,7 @@ def draw(
     sites = correlations[0].shape[0]
     off_diagonal = ~np.eye(sites, dtype=bool)
     limit = max(float(np.abs(matrix[off_diagonal]).max()) for matrix in correlations)
-    figure = Figure(figsize=(12.5, 7.2), layout="constrained", dpi=150)
+    figure = drawing.new_figure(12.5, 7.2)
     panels = figure.subplots(2, len(titles), height_ratios=[ROWS / COLUMNS, 1])
     columns = zip(titles, distances, samples, correlations, strict=True)
     for column, (title, distance, rows, matrix) in enumerate(columns):
@@ -44,10 +43,9 @@ def draw(
         above.set_title(f"{title}\n", fontsize=15, fontweight="bold")
         above.text(0.5, 1.03, subtitle, transform=above.transAxes, ha="center", fontsize=11)
         above.axis("off")
-        image = below.imshow(np.where(off_diagonal, matrix, np.nan), cmap="RdBu_r", vmin=-limit, vmax=limit)
+        image = below.imshow(np.where(off_diagonal, matrix, np.nan), cmap=drawing.DIVERGING, vmin=-limit, vmax=limit)
         below.set_facecolor("#dddddd")
-        below.set_xticks(range(0, sites, 4))
-        below.set_yticks(range(0, sites, 4))
+        drawing.few_ticks(below, whole=True)
         below.set_xlabel("site $j$")
         error = np.abs(matrix - correlations[0])[off_diagonal].mean()
         below.set_title("exact correlations" if column == 0 else f"correlations, mean error {error:.3f}", fontsize=11)
@@ -65,7 +63,7 @@ def draw(
         frameon=False,
         fontsize=11,
     )
-    write_atomically(path, lambda place: figure.savefig(place))
+    drawing.save(figure, path)
 
 
 def _mosaic(rows: np.ndarray, side: int) -> np.ndarray:

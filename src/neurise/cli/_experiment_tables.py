@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from neurise.cli import _table
 from neurise.cli._output import print_table, say
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Errors that are shown one by one."""
-ROOM = 24
-"""Letters of the first column."""
 
 
 def print_rows(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> None:
@@ -27,38 +25,40 @@ def print_rows(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> None:
             _print_block(block, table)
     failed = [row for row in rows if row["status"] != "done"]
     for row in failed[:SHOWN]:
-        say(f"failed: {_called(row)}: {row['error']}")
+        say(visible(f"failed: {_called(row)}: {row.get('error')}"))
     if len(failed) > SHOWN:
         say(f"… and {len(failed) - SHOWN} more failed; the results file has every error")
 
 
+def visible(text: str) -> str:
+    """Replace what a terminal would obey instead of showing it: rows may come from anywhere."""
+    return "".join(letter if letter.isprintable() else "·" for letter in text)
+
+
 def _print_block(block: Block, table: Table) -> None:
-    """Print a table; with spreads and floors where there is room for them, else with means alone."""
+    """Print a table; with spreads and floors where there is room for them beside each other, else with means alone."""
     if not block.labels:
         return
-    # What nobody has measured takes room from what somebody has.
-    shown = [k for k in range(len(table.columns)) if any(line[k].mean is not None for line in block.entries)]
-    heads = [table.columns[k].field.label for k in shown]
-    width = shutil.get_terminal_size((80, 24)).columns
+    heads = ["", *(column.field.label for column in table.columns)]
+    numbers = range(1, len(heads))
     for detail in (2, 1, 0):
-        cells = [[_text(line[k], detail) for k in shown] for line in block.entries]
-        widths = [max(len(head), *(len(line[k]) for line in cells)) for k, head in enumerate(heads)]
-        labels = [label if len(label) <= ROOM else label[: ROOM - 1] + "…" for label in block.labels]
-        if max(map(len, labels)) + sum(widths) + 3 * (len(widths) + 1) <= width:
+        cells = [[_text(entry, detail) for entry in line] for line in block.entries]
+        labels = map(visible, block.labels)
+        lines = [[label, *line] for label, line in zip(labels, cells, strict=True)]
+        if _table.Table("", heads, lines, numbers).fits(_table.terminal_width()):
             break
     counts = sorted(set(block.counts))
     mean = (
         f"mean of {counts[0]}{'' if len(counts) == 1 else f' to {counts[-1]}'}" if counts[-1] > 1 else "one cell each"
     )
     legend = ["", ", ± standard deviation", ", ± standard deviation (floor)"][detail]
-    lines = [[label, *line] for label, line in zip(labels, cells, strict=True)]
-    title = f"{block.title} ({mean}{legend if counts[-1] > 1 else ''})"
-    print_table(title, ["", *heads], lines, numbers=tuple(range(1, len(heads) + 1)))
+    title = f"{visible(block.title)} ({mean}{legend if counts[-1] > 1 else ''})"
+    print_table(title, heads, lines, numbers=numbers)
 
 
 def _text(entry: Entry, detail: int) -> str:
     if entry.mean is None:
-        return "–"
+        return _table.NOTHING
     spread = f" ± {entry.spread:.1g}" if detail and entry.spread is not None else ""
     floor = f" ({entry.floor:.2g})" if detail > 1 and entry.floor is not None else ""
     return f"{entry.mean:.3g}{spread}{floor}"

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from neurise.cli._parameters import WORDS
+
 WANTED = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "a path"}
 
 
@@ -92,7 +94,7 @@ def _value(option: str, text: str, hint: Any) -> Any:
 
 def _parsed(text: str, kind: type) -> Any:
     if kind is bool:
-        return {"true": True, "yes": True, "false": False, "no": False}.get(text.strip().lower())
+        return WORDS.get(text.strip().lower())
     try:
         return kind(text)
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,20 +38,12 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Collection[int] = ()
 ) -> None:
-    """Print a table; the columns of ``numbers`` are set to the right."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    """Print a table as wide as the terminal; the columns of ``numbers`` are set to the right. No number is cut."""
+    from neurise.cli._table import Table, terminal_width
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=any(columns), pad_edge=False)
-    for place, name in enumerate(columns):
-        number, last = place in numbers, place == len(columns) - 1  # what is long stands last, and is folded
-        table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=number or not last)
-    for row in rows:
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
-    Console().print(table)
+    typer.echo(Table(title, columns, rows, numbers).text(terminal_width()))
 
 
 def say(message: str) -> None:

@@ -21,14 +21,20 @@ def collect(kind: type[Model], common: Mapping[str, Any], settings: Sequence[str
         if name in params:
             raise ValueError(f"--set {setting}: {name} was given twice")
         params[name] = _parsed(text)
-    defaults = kind.leaves()
+    defaults, switches = kind.leaves(), kind.switches()
     for name, value in params.items():
         if name not in defaults:
             raise ValueError(kind.unknown(name))
+        if name in switches and isinstance(value, str):
+            value = WORDS.get(value.strip().lower(), value)
+            if isinstance(value, str):
+                raise ValueError(f"{name} must be {', '.join(WORDS)}; got {value!r}")
         params[name] = _like(defaults[name], value, name)
     return params
 
 
+WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+"""How a person says that something is so, or not."""
 LITERALS = {"True": True, "False": False, "None": None}
 """Values as Python writes them; JSON has true, false and null."""
 

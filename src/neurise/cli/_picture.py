@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 
 from neurise.alphabet import Alphabet
+from neurise.cli._table import terminal_width
 from neurise.dataset import Dataset
 
 HALVES = " ▀▄█"
@@ -20,7 +19,7 @@ def picture(dataset: Dataset, width: int | None = None) -> str:
     """Draw the first rows: sequences as letters, lattices and images as such, others as lines of cells."""
     if dataset.train is None:
         return ""
-    width = width or shutil.get_terminal_size().columns
+    width = width or terminal_width()
     rows = dataset.train
     if dataset.symbols.dtype.kind in "US":
         return _letters(rows[:LETTER_ROWS].astype("U1"), width)

@@ -68,6 +68,7 @@ def strongest_pairs(tokens: np.ndarray, states: int, weights: np.ndarray | None 
     mass = np.ones(len(x)) if weights is None else weights[::step]
     if mass.sum() <= 0 or sites < 2:
         return {"measure": "none", "noise": None, "sites": sites, "pairs": []}
+    effective = observations(mass)
     mass = mass / mass.sum()
     counted = np.arange(1, 2) if columns == 1 else np.arange(states)
     share = np.stack([mass @ (x == state) for state in counted], axis=1)  # (sites, columns)
@@ -86,7 +87,6 @@ def strongest_pairs(tokens: np.ndarray, states: int, weights: np.ndarray | None 
     else:
         squares = (gram**2).reshape(sites, columns, sites, columns).sum(axis=(1, 3))
         strength = np.sqrt(squares / (np.minimum(occurring[:, None], occurring) - 1).clip(min=1))
-    effective = 1 / float((mass**2).sum())
     rest = 1 - share.max(axis=1) if columns > 1 else np.minimum(share, 1 - share)[:, 0]
     # A site that differs in a handful of rows correlates with whatever else happens in them.
     varies = rest * effective >= HANDFUL
@@ -97,6 +97,21 @@ def strongest_pairs(tokens: np.ndarray, states: int, weights: np.ndarray | None 
         "sites": sites,
         "pairs": _top(strength, varies if varies.sum() > 1 else occurring > 1),
     }
+
+
+def observations(weights: np.ndarray) -> float:
+    r"""How many observations weighted rows stand for.
+
+    Whole numbers are counts, as everywhere: each row was seen so often, and the sum is the answer. Other weights are
+    importances, and rows of unequal importance are worth :math:`(\sum w)^2 / \sum w^2` equal ones.
+    """
+    total = float(weights.sum())
+    return total if are_counts(weights) else total**2 / float((weights**2).sum())
+
+
+def are_counts(weights: np.ndarray) -> bool:
+    """Whether weights say how often rows were seen."""
+    return bool((weights == np.floor(weights)).all())
 
 
 def _top(strength: np.ndarray, varies: np.ndarray) -> list[dict[str, Any]]:
@@ -125,8 +140,8 @@ def _weights(weights: np.ndarray | None) -> dict[str, Any] | None:
         "sum": float(values.sum()),
         "smallest": float(values.min()),
         "largest": float(values.max()),
-        "whole": bool((values == np.floor(values)).all()),
-        "effective_rows": float(values.sum() ** 2 / max((values**2).sum(), np.finfo(float).tiny)),
+        "whole": are_counts(values),
+        "effective_rows": observations(values) if values.any() else 0.0,
     }
 
 

@@ -71,12 +71,11 @@ def _missing(found: Mapping[str, Any]) -> str:
 def _weights(found: Mapping[str, Any] | None, *, histogram: bool) -> str:
     if found is None:
         return ""
-    kind = "counts" if found["whole"] else "weights"
     note = ", taken from the first column" if histogram else ""
-    return (
-        f"{kind} from {found['smallest']:.4g} to {found['largest']:.4g}, sum {found['sum']:,.6g}, worth "
-        f"{found['effective_rows']:,.0f} equal rows{note}"
-    )
+    span = f"from {found['smallest']:,.4g} to {found['largest']:,.4g}"
+    if found["whole"]:
+        return f"counts {span}: the rows were seen {found['sum']:,.0f} times in all{note}"
+    return f"importances {span}, sum {found['sum']:,.6g}, worth {found['effective_rows']:,.0f} rows of equal importance"
 
 
 def _labels(found: Mapping[str, int] | None) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
+from neurise.interrupts import raised_outside_imports
+
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as shells have it, and after SIGTERM, which is treated alike."""
 
 EXPECTED: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError, NotImplementedError, ImportError)
 """What wrong input or a full machine leads to. Anything else is a fault of the program and shows where it happened."""
@@ -25,15 +29,25 @@ EXPECTED_ELSEWHERE = (
 """More of them, in modules that are too heavy to be imported for an error that they did not raise."""
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show where in the program an error comes from.")]
+MaxUnpacked = Annotated[
+    str | None,
+    typer.Option(
+        help="What a packed file (.gz, .npz) may unpack to.",
+        metavar="SIZE",
+        show_default="4GB, or a quarter of the free memory",
+    ),
+]
+READS = {"data", "source", "clamp"}
+"""Names of parameters that are files of the user's: verbs that have one take ``--max-unpacked``."""
 
 
 def verb(function: Callable[..., None]) -> Callable[..., None]:
     """Make a command of a function: errors become one red line and exit code 1, unless ``--debug`` is given."""
 
     @functools.wraps(function)
-    def command(*args: Any, debug: bool = False, **options: Any) -> None:
+    def command(*args: Any, debug: bool = False, max_unpacked: str | None = None, **options: Any) -> None:
         try:
-            with warnings.catch_warnings():
+            with raised_outside_imports(), warnings.catch_warnings(), _unpacking(max_unpacked):
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = _show_warning  # type: ignore[assignment]
                 function(*args, **options)
@@ -49,11 +63,35 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(1) from None
 
     signature = inspect.signature(function, eval_str=True)
-    option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
-    parameters = [*signature.parameters.values(), option]
+    more: dict[str, tuple[Any, Any]] = {"debug": (False, Debug)}
+    if READS & signature.parameters.keys():
+        more = {"max_unpacked": (None, MaxUnpacked), **more}
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (default, annotation) in more.items()
+    ]
+    parameters = [*signature.parameters.values(), *added]
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+@contextmanager
+def _unpacking(size: str | None) -> Iterator[None]:
+    """Set the limit on unpacked files where every process that is started from here finds it, too."""
+    if size is None:
+        yield
+        return
+    from neurise.datasets.formats.unpacking import VARIABLE, bytes_of
+
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(bytes_of(size, "--max-unpacked"))
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE)
+        if before is not None:
+            os.environ[VARIABLE] = before
 
 
 def complain(message: str) -> None:

@@ -41,7 +41,9 @@ def bench(
     for name in wanted:
         if name not in SECTIONS:
             raise ValueError(f"section must be one of {', '.join(map(repr, SECTIONS))}, got {name!r}")
-    machine = torch.cuda.get_device_name(place) if place.type == "cuda" else f"{torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    own = f"{threads} thread{'s' if threads > 1 else ''}"
+    machine = torch.cuda.get_device_name(place) if place.type == "cuda" else own
     measured = Bench(place, quick=quick, precision=precision)
     title = f"{machine}, torch {torch.__version__}, roofline {measured.roof / 1e12:.3g} TFLOP/s"
     found: list[Timed] = []

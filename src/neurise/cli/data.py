@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neurise.cli._data import ROWS, SOURCE, LabelColumn, Rows, find, is_file, labelled, load, split, with_rows
+from neurise.cli._data import (
+    ROWS,
+    SOURCE,
+    CountColumn,
+    LabelColumn,
+    Rows,
+    find,
+    is_file,
+    load,
+    split,
+    with_columns,
+    with_rows,
+)
 from neurise.cli._output import (
     Force,
     Json,
@@ -163,6 +175,7 @@ def info(
     source: Annotated[str, typer.Argument(metavar="FILE_OR_NAME", help=SOURCE)],
     rows: Rows = ROWS,
     label_column: LabelColumn = None,
+    count_column: CountColumn = None,
     as_json: Json = False,
 ) -> None:
     """Look at a data set: its size and symbols, what is constant, what hangs together, and a picture."""
@@ -173,7 +186,7 @@ def info(
     name, texts = split(source)
     if is_table(name):
         texts.setdefault("missing", "drop")
-    found = with_rows(load(name, labelled(name, texts, label_column)), rows, 0)
+    found = with_rows(load(name, with_columns(name, texts, label_column, count_column)), rows, 0)
     facts = summary(found)
     if as_json:
         print_json({"source": name, **facts})

@@ -72,8 +72,8 @@ def _learnt(data: Dataset, train: np.ndarray, output: Path, seed: int) -> Iterat
     import numpy as np
 
     from neurise import exact
+    from neurise.files import write_atomically
     from neurise.models.neurise import NeurISE
-    from neurise.persistence import write_atomically
 
     for name, noise in MODELS.items():
         say(f"learning with {name} noise …")

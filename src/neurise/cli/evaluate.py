@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neurise.cli._data import SOURCE, LabelColumn, resolve
+from neurise.cli._data import SOURCE, CountColumn, LabelColumn, resolve
 from neurise.cli._figure import check_figure
 from neurise.cli._output import Device, Force, Json, Seed, print_json, print_table, say
 
@@ -33,17 +33,21 @@ def evaluate(
     seed: Seed = 0,
     device: Device = None,
     label_column: LabelColumn = None,
+    count_column: CountColumn = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Measure a saved model, or samples, against data.
 
-    The floor is what a perfect model would score under the same conditions.
+    Of a data set the test rows are used; of a file that neurise train held rows back from, those. The floor is what a
+    perfect model would score under the same conditions.
     """
     from neurise.evaluation import evaluate as measure
 
     check_figure(figure, force=force)
-    rows = resolve(data, label_column, rows=None)  # of a law, fresh rows are drawn by the measurements themselves
+    rows = resolve(
+        data, label_column, count_column, rows=None
+    )  # of a law, fresh rows are drawn by the measurements themselves
     measured = _subject(model, device)
     evaluation = measure(measured, rows, samples=samples, seed=seed, exact=exact, baselines=baselines)
     if figure is not None:
@@ -84,6 +88,7 @@ def _show(evaluation: Evaluation, title: str) -> None:
     for note, names in notes.items():
         if note:
             say(f"{', '.join(names)}: {note}")
+    say(f"measured on {evaluation.against}")
     if compared:
         say(f"independent and memorize learnt from {evaluation.baselines}")
 

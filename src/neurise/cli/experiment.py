@@ -61,7 +61,12 @@ def run(
     device: Device = None,
     methods: Annotated[
         list[str] | None,
-        typer.Option("--methods", help="Only these, separated by commas. May be repeated.", show_default="the paper's"),
+        typer.Option(
+            "--methods",
+            help="Only these, separated by commas: names of the list, any model, or mine.py:Model for a class in a file, "
+            "also with settings, as neurise(width=64). May be repeated.",
+            show_default="the paper's",
+        ),
     ] = None,
     seed: Seed = 0,
     trials: Annotated[
@@ -91,8 +96,9 @@ def run(
     from neurise import experiments
     from neurise.experiments import grid
     from neurise.experiments.parts.command import command_line
+    from neurise.experiments.parts.method_names import split
 
-    chosen = [part.strip() for text in methods or [] for part in text.split(",") if part.strip()]
+    chosen = [part for text in methods or [] for part in split(text)]
     one = experiments.find(name)
     summary = grid.run(
         one,
@@ -132,21 +138,22 @@ def show(
 ) -> None:
     """Show what a results file holds."""
     from neurise import experiments
-    from neurise.cli._experiment_tables import print_rows
+    from neurise.cli._experiment_tables import print_rows, visible
     from neurise.experiments import grid, store
 
     contents = store.read(results)
-    _tell_damaged(contents.damaged, results)
+    for line in store.told(results, contents.left_out):
+        say(f"warning: {line}")
     if as_json:
         rows = [{key: entry for key, entry in row.items() if key != "arrays"} for row in contents.rows]
-        print_json({"results": str(results), "damaged_lines": contents.damaged, "rows": rows})
+        print_json({"results": str(results), "left_out": contents.left_out, "rows": rows})
         return
     parts: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in contents.rows:
         parts.setdefault((row["experiment"], row["scale"], row["code"]["digest"]), []).append(row)
     for (name, scale, code), rows in parts.items():
         made = f"neurise {rows[-1]['code']['neurise']}, code {code}"
-        typer.echo(f"{name}, {scale}: {_counted(rows)}, by {made}")
+        typer.echo(visible(f"{name}, {scale}: {_counted(rows)}, by {made}"))
         if name in experiments.names():
             one = experiments.find(name)
             print_rows(one, grid.in_order(one, scale, rows))
@@ -169,7 +176,10 @@ def _counted(rows: list[dict[str, Any]]) -> str:
 
 
 def _tell(summary: RunSummary, results: Path) -> None:
-    _tell_damaged(summary.damaged, results)
+    from neurise.experiments import store
+
+    for line in store.told(results, summary.left_out):
+        say(f"warning: {line}")
     if summary.other_code:
         say(
             f"{results} has {summary.other_code} of these cells from another version of the code; they are kept there and do "
@@ -177,12 +187,6 @@ def _tell(summary: RunSummary, results: Path) -> None:
         )
     if len(summary.codes) > 1:
         say(f"warning: the code changed while the cells ran; rows of {len(summary.codes)} versions are in {results}")
-
-
-def _tell_damaged(lines: list[int], results: Path) -> None:
-    if lines:
-        named = ", ".join(map(str, lines[:10])) + (", …" if len(lines) > 10 else "")
-        say(f"warning: {results}: damaged and skipped: line {named}")
 
 
 def _sentence(summary: RunSummary, results: Path) -> str:
@@ -203,7 +207,7 @@ def _facts(summary: RunSummary, name: str, scale: str, results: Path) -> dict[st
         "failed": summary.failed,
         "interrupted": summary.interrupted,
         "other_code": summary.other_code,
-        "damaged_lines": summary.damaged,
+        "left_out": summary.left_out,
         "seconds": round(summary.seconds, 3),
         "rows": [{key: entry for key, entry in row.items() if key != "arrays"} for row in summary.rows],
     }

@@ -45,14 +45,16 @@ def report(
             }
             for section in sections
         ]
-        print_json({"output": str(output), "sections": listed, "damaged": made.gathered.damaged})
+        print_json({"output": str(output), "sections": listed, "left_out": made.gathered.left_out})
         return
     rows = [
         [section.experiment.name, section.scale, str(section.cells[0]), str(section.cells[1]), str(len(section.failed))]
         for section in sections
     ]
     print_table(str(output), ["", "scale", "done", "of", "failed"], rows, numbers=(2, 3, 4))
-    for path, lines in made.gathered.damaged.items():
-        say(f"{path}: {len(lines)} damaged lines were skipped, the first is line {lines[0]}")
+    for told in made.gathered.told:
+        say(f"warning: {told}")
     for name, count in made.gathered.unknown.items():
-        say(f"{count} rows of {name!r} are left out: this version has no such experiment")
+        say(
+            f"warning: {count} {'row' if count == 1 else 'rows'} of {name!r} left out: this version has no such experiment"
+        )

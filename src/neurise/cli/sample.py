@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from neurise.cli._beside import Energy, LogProb, beside, check_likelihood, energies_of
 from neurise.cli._output import (
     Device,
     Force,
@@ -54,6 +55,8 @@ def sample(
             show_default="the model's own",
         ),
     ] = None,
+    log_prob: LogProb = False,
+    energy: Energy = None,
     seed: Annotated[
         int | None,
         typer.Option(help="The same seed gives the same rows.", min=0, show_default="fresh rows"),
@@ -67,15 +70,20 @@ def sample(
     Several GPUs share the work with torchrun --nproc-per-node 4 -m neurise sample …; the rows then depend on the seed and on
     the number of processes.
     """
-    from neurise.datasets.files import check_ending, write_rows
+    from neurise.datasets.files import check_beside, check_ending, write_rows
     from neurise.loading import load
     from neurise.training import distributed
 
+    wanted = [name for name, asked in (("log_prob", log_prob), ("energy", energy)) if asked]
     if output is not None:
         check_ending(output)
+        check_beside(output, wanted)
         if distributed.is_leader():
             ask_before_overwriting(output, force=force)
     fitted = load(model, device)
+    energies = energies_of(energy, fitted)
+    if log_prob:
+        check_likelihood(fitted)
     given = None if clamp is None else read_clamp(clamp, fitted)
     if number is None:
         number = DEFAULT if given is None or given.ndim == 1 else len(given)
@@ -85,9 +93,10 @@ def sample(
     seconds = time.monotonic() - began
     if rows is None:
         return
+    more = beside(fitted, rows, y, log_prob=log_prob, energies=energies)
     if output is not None:
-        write_rows(output, rows)
-    _report(fitted, rows, output, seconds, as_json=as_json)
+        write_rows(output, rows, more)
+    _report(fitted, rows, more, output, seconds, as_json=as_json)
 
 
 def _draw(model: Model, number: int, y: Any, *, clamp: Any, sweeps: int | None, seed: int | None) -> Any:
@@ -110,11 +119,14 @@ def _draw(model: Model, number: int, y: Any, *, clamp: Any, sweeps: int | None, 
     return np.concatenate([rows for rows, _ in parts])
 
 
-def _report(model: Model, rows: Any, output: Path | None, seconds: float, *, as_json: bool) -> None:
+def _report(
+    model: Model, rows: Any, more: dict[str, np.ndarray], output: Path | None, seconds: float, *, as_json: bool
+) -> None:
     import sys
 
     from neurise.alphabet import as_matrix
     from neurise.datasets.formats.csv import as_cells, write_csv
+    from neurise.datasets.formats.writing import write_table
 
     matrix = as_matrix(rows)
     facts: dict[str, Any] = {"rows": len(matrix), "sites": matrix.shape[1], "seconds": round(seconds, 3)}
@@ -123,7 +135,10 @@ def _report(model: Model, rows: Any, output: Path | None, seconds: float, *, as_
         facts["effective_samples"] = float(effective)
     if output is None:
         if as_json:
-            print_json({**facts, "X": as_cells(matrix).tolist()}, indent=None)
+            numbers = {name: values.tolist() for name, values in more.items()}
+            print_json({**facts, "X": as_cells(matrix).tolist(), **numbers}, indent=None)
+        elif more:
+            write_table(sys.stdout, matrix, more)
         else:
             write_csv(sys.stdout, matrix)
         return
@@ -134,6 +149,7 @@ def _report(model: Model, rows: Any, output: Path | None, seconds: float, *, as_
     shown = {"written to": output, "rows": f"{len(matrix):,} of {matrix.shape[1]:,} sites", "time": f"{seconds:.2f} s"}
     if effective is not None:
         shown["effective samples"] = f"{effective:,.0f}"
+    shown |= {f"mean {name}": f"{values.mean():.6g}" for name, values in more.items()}
     print_facts("", shown)
 
 
@@ -155,14 +171,15 @@ def read_clamp(path: Path, model: Model) -> np.ma.MaskedArray[Any, Any]:
 
     import numpy as np
 
-    from neurise.datasets.formats.csv import as_cells
+    from neurise.datasets.formats.csv import as_cells, parsing
+    from neurise.datasets.formats.open import open_text
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     symbols = model.schema_.alphabet.symbols
     known = dict(zip(map(str, as_cells(symbols).tolist()), symbols, strict=True))
     values, free = [], []
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with parsing(path), open_text(path, newline="") as file:
         reader = csv.reader(file)
         for cells in filter(None, reader):
             texts = [cell.strip() or cell for cell in cells]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from neurise.cli._data import SOURCE, LabelColumn, resolve
+from neurise.cli._data import SOURCE, CountColumn, LabelColumn, resolve
 from neurise.cli._figure import check_figure
 from neurise.cli._output import Device, Force, Json, Seed, print_facts, print_json, print_table
 
@@ -40,6 +40,7 @@ def structure(
     seed: Seed = 0,
     device: Device = None,
     label_column: LabelColumn = None,
+    count_column: CountColumn = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -51,7 +52,7 @@ def structure(
     from neurise.structure import compare, draw, recover
 
     check_figure(figure, force=force)
-    known = resolve(data, label_column, rows=rows, rows_seed=seed)
+    known = resolve(data, label_column, count_column, rows=rows, rows_seed=seed)
     fitted = load(model, device)
     found = recover(fitted, known, cycle=cycle, rows=contexts, threshold=threshold, seed=seed, verbose=None)
     result = None if known.edges is None or known.couplings is None else compare(found, known)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,23 +12,25 @@ import typer
 
 from neurise import discovery
 from neurise.cli._configuration import Config, configured
-from neurise.cli._data import ROWS, SOURCE, LabelColumn, Rows, resolve
+from neurise.cli._data import ROWS, SOURCE, CountColumn, LabelColumn, Rows, resolve
 from neurise.cli._output import (
     Device,
     Force,
     Json,
     Seed,
     ask_before_replacing,
-    print_facts,
     print_json,
     say,
 )
 from neurise.cli._parameters import collect
+from neurise.cli._set_apart import TestFraction, Validation, hold_back_tests, with_validation
 from neurise.cli._team import by_a_team
+from neurise.cli._train_report import report
 from neurise.cli._verb import INTERRUPTED, complain, describe
 
 if TYPE_CHECKING:
     from neurise.dataset import Dataset
+    from neurise.holdout import Split
     from neurise.modeling.model import Model
 
 MODEL_OPTIONS = "The model (defaults are the model's own)"
@@ -93,7 +97,10 @@ def train(
     seed: Seed = 0,
     device: Device = None,
     label_column: LabelColumn = None,
+    count_column: CountColumn = None,
     rows_drawn: Rows = ROWS,
+    test_fraction: TestFraction = None,
+    validation: Validation = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for the state of the run.", show_default="the model's folder")
     ] = None,
@@ -108,14 +115,17 @@ def train(
     """
     from neurise import devices
     from neurise.training import distributed
-    from neurise.training.state import CHECKPOINT
+    from neurise.training.state import CHECKPOINT, checkpoints_in, remove_checkpoints
 
     state = (checkpoint or output) / CHECKPOINT
-    if resume and not state.exists():
-        if _is_finished(output):
-            print_json({"model": str(output), "finished": True}) if as_json else None
-            say(f"{output} holds a finished model: there is nothing to go on with")
-            return
+    if resume and not state.exists() and _is_finished(output):
+        with _alone_in(output, state.parent):  # a run that was killed at its very end left the rest to this one
+            if distributed.is_leader():
+                remove_checkpoints(state.parent)
+        print_json({"model": str(output), "finished": True}) if as_json else None
+        say(f"{output} holds a finished model: there is nothing to go on with")
+        return
+    if resume and not checkpoints_in(state.parent):
         say(f"there is no {state} to go on from: the run starts at the beginning")
     model, preset = configured(model, config)
     kind = discovery.find("neurise.models", model)
@@ -133,18 +143,23 @@ def train(
     params = preset | collect(kind, common, others or [])
     devices.resolve(device)
     with distributed.leader_first():  # of several processes, one downloads
-        rows = resolve(data, label_column, rows=rows_drawn)
+        rows = resolve(data, label_column, count_column, rows=rows_drawn)
     if rows.train is None:
         raise ValueError(f"{data} has no rows to learn from")
+    rows, split = hold_back_tests(rows, test_fraction, seed)
+    rows, more = with_validation(rows, validation, kind, label_column, count_column)
+    if twice := [name for name in more if name in params]:
+        raise ValueError(f"--validation {validation} and {twice[0]}={params[twice[0]]} say the same; leave one out")
+    params |= more
     if any(part is not None for part in (rows.validation, rows.test, rows.law)) and "alphabet" in kind.parameters():
         params.setdefault("alphabet", rows.symbols.tolist())  # the rows to learn from may lack a symbol that those have
-    if distributed.is_leader():
-        _make_room(output, state, resume=resume, force=force)
-
-    fitted: Model = kind().set_params(**params)
-    fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
-    _fit(fitted, rows, output, state, resume=resume, **fit)
-    _report(fitted, rows, output, config, as_json=as_json)
+    with _alone_in(output, state.parent):
+        if distributed.is_leader() and not resume:
+            _make_room(output, state, force=force)
+        fitted: Model = kind().set_params(**params)
+        fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
+        _fit(fitted, rows, split, output, state, resume=resume, **fit)
+    report(fitted, rows, output, config, as_json=as_json)
     if fitted.stopped_ == "interrupted":
         where = f"{state} holds the state of the run: the same command with --resume goes on"
         early = "the run was stopped before its first checkpoint: --resume will start it again"
@@ -152,7 +167,9 @@ def train(
         raise typer.Exit(INTERRUPTED)
 
 
-def _fit(model: Model, data: Dataset, output: Path, state: Path, *, resume: bool, **options: Any) -> None:
+def _fit(
+    model: Model, data: Dataset, split: Split | None, output: Path, state: Path, *, resume: bool, **options: Any
+) -> None:
     """Train and save; the state of the run is removed as soon as the model that it leads to is safe."""
     from neurise.training.loop import TrainingDiverged
 
@@ -170,22 +187,23 @@ def _fit(model: Model, data: Dataset, output: Path, state: Path, *, resume: bool
             **options,
         )
     except TrainingDiverged as error:
-        _save(model, output, over=state)  # going on from there would lead to the same place
+        _save(model, output, split, over=state)  # going on from there would lead to the same place
         complain(f"{describe(error)}; they are saved in {output}")
         raise typer.Exit(1) from None
     except OSError:
         if getattr(model, "stopped_", None) == "interrupted":  # by a full disk under the checkpoint, say
-            _save(model, output)
+            _save(model, output, split)
             say(f"the run could not go on; the model as it was then is saved in {output}")
         raise
-    _save(model, output, over=None if model.stopped_ == "interrupted" else state)
+    _save(model, output, split, over=None if model.stopped_ == "interrupted" else state)
 
 
-def _save(model: Model, output: Path, over: Path | None = None) -> None:
-    """Save the model, of several processes once; then remove the state of a run that is over."""
+def _save(model: Model, output: Path, split: Split | None, over: Path | None = None) -> None:
+    """Save the model and how test rows were held back, of several processes once; then remove the state of a run that is over."""
     from neurise.training import distributed
     from neurise.training.state import remove_checkpoints
 
+    model.split_ = split
     if distributed.is_leader():
         model.save(output)
         if over is not None:
@@ -205,73 +223,38 @@ def _is_finished(output: Path) -> bool:
 
 
 def _holds_model(folder: Path) -> bool:
-    from neurise.persistence import CONFIG
+    from neurise.persistence import CONFIG, WEIGHTS
 
-    return (folder / CONFIG).exists()
+    return any((folder / name).exists() for name in (CONFIG, WEIGHTS))
 
 
-def _make_room(output: Path, state: Path, *, resume: bool, force: bool) -> None:
-    """See to it that the model can be saved in the end: nothing is worse than to find out after a night of training."""
-    from neurise.training.state import remove_checkpoints
+@contextmanager
+def _alone_in(*folders: Path) -> Iterator[None]:
+    """Hold the folders of a run, that no other writes to them; of several processes, the leader holds them for all.
 
-    for folder in (output, state.parent):
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is a file; a model is saved as a folder")
-        ancestor = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-        if not ancestor.is_dir() or not os.access(ancestor, os.W_OK | os.X_OK):
-            raise PermissionError(f"{folder} cannot be written: {ancestor} does not allow it")
-    if resume:
-        return
-    if state.exists():
+    Whether they can be written is seen first: nothing is worse than to find out after a night of training.
+    """
+    from neurise.locks import running_in
+    from neurise.training import distributed
+
+    with ExitStack() as held:
+        for folder in folders if distributed.is_leader() else ():
+            if folder.exists() and not folder.is_dir():
+                raise ValueError(f"{folder} is a file; a model is saved as a folder")
+            ancestor = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+            if not ancestor.is_dir() or not os.access(ancestor, os.W_OK | os.X_OK):
+                raise PermissionError(f"{folder} cannot be written: {ancestor} does not allow it")
+            held.enter_context(running_in(folder))
+        yield
+
+
+def _make_room(output: Path, state: Path, *, force: bool) -> None:
+    """Ask before a model or the state of a run is replaced."""
+    from neurise.training.state import checkpoints_in, remove_checkpoints
+
+    if found := checkpoints_in(state.parent):
         ways_out = "--resume goes on with it, --force starts again"
-        ask_before_replacing(f"{state} belongs to an unfinished run", force=force, ways_out=ways_out)
+        ask_before_replacing(f"{found[0]} belongs to an unfinished run", force=force, ways_out=ways_out)
         remove_checkpoints(state.parent)
     elif _holds_model(output):
         ask_before_replacing(f"{output} holds a model already", force=force)
-
-
-def _report(model: Model, data: Dataset, output: Path, config: str | None, *, as_json: bool) -> None:
-    from neurise.modeling.summary import readable
-
-    last = model.history_[-1] if model.history_ else {}
-    summary = model.summary()
-    facts: dict[str, Any] = {
-        "model": str(output),
-        "kind": repr(model),
-        "config": config,
-        "rows": 0 if data.train is None else len(data.train),
-        "sites": data.space.sites,
-        "states": data.space.states,
-        "parameters": model.num_parameters_,
-        "steps": int(last.get("step", 0)),
-        "seconds": round(last.get("seconds", 0.0), 3),
-        "loss": last.get("loss"),
-        "validation": summary.get("validation"),
-        "stopped": model.stopped_,
-    }
-    chosen = {name: fact for name, fact in summary.items() if name not in (*facts, "data")}
-    if as_json:
-        facts |= {name.replace(" ", "_"): fact for name, fact in chosen.items()}
-        print_json({**facts, "finished": model.stopped_ != "interrupted"})
-        return
-    reasons = {
-        "steps": "all steps are done",
-        "time": "the time is over",
-        "patience": "the validation score no longer falls",
-        "interrupted": "Ctrl-C",
-        "constant": "all rows are equal: there is nothing to learn",
-        "solved": "it is counted, not trained",
-    }
-    shown = {
-        "saved in": facts["model"],
-        "model": facts["kind"],
-        **({"configuration": config} if config else {}),
-        "data": f"{facts['rows']:,} rows of {facts['sites']:,} sites, {facts['states']} states",
-        **{name: readable(fact) for name, fact in chosen.items()},
-        "parameters": f"{facts['parameters']:,}",
-        "trained": f"{facts['steps']:,} steps in {facts['seconds']:.1f} s",
-        "loss": "–" if facts["loss"] is None else f"{facts['loss']:.4f}",
-        "validation": "–" if facts["validation"] is None else f"{facts['validation']:.4f} nats a site",
-        "ended because": reasons.get(model.stopped_, model.stopped_),
-    }
-    print_facts("", shown)

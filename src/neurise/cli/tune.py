@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neurise import discovery
-from neurise.cli._data import ROWS, SOURCE, LabelColumn, Rows, resolve
+from neurise.cli._data import ROWS, SOURCE, CountColumn, LabelColumn, Rows, resolve
 from neurise.cli._output import Device, Force, Json, Seed, ask_before_overwriting, print_facts, print_json, say
 from neurise.cli._parameters import collect
 from neurise.cli._verb import INTERRUPTED
@@ -67,6 +67,7 @@ def tune(
     seed: Seed = 0,
     device: Device = None,
     label_column: LabelColumn = None,
+    count_column: CountColumn = None,
     rows_drawn: Rows = ROWS,
     force: Force = False,
     as_json: Json = False,
@@ -86,7 +87,7 @@ def tune(
     place, name = storage or str(output.with_suffix(".journal")), study or model
     if not _belongs(output, without_password(place), name):
         ask_before_overwriting(output, force=force)
-    rows = resolve(data, label_column, rows=rows_drawn)
+    rows = resolve(data, label_column, count_column, rows=rows_drawn)
     task = make_task(rows, model, params, max_steps=trial_steps, max_seconds=trial_seconds, seed=seed, device=device)
     words = [without_password(word) if "://" in word else word for word in sys.argv[1:]]
     about = {"data": data, "command": " ".join(["neurise", *words])}

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from neurise import conditionals, losses
 from neurise.conditionals.base import Conditionals, Frame
+from neurise.fields import Field
 from neurise.networks.parts.plan import Plan, View, added
 from neurise.networks.parts.walk import Walk
 
@@ -79,7 +80,11 @@ class Committee(Conditionals):
     @classmethod
     def build(cls, description: dict[str, Any], frame: Frame) -> Committee:
         """Make the members again."""
-        return cls([conditionals.build(member, frame) for member in description["members"]], description["weights"])
+        field = Field(description, "learnt.conditionals")
+        weights = [entry.number(0, 1) for entry in field["weights"]]
+        if len(weights) != len(list(field["members"])) or abs(sum(weights) - 1) > 1e-6:
+            raise field["weights"].wrong("one weight per member, which sum to 1")
+        return cls([conditionals.build(member, frame) for member in description["members"]], weights)
 
 
 class Together(Walk):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from neurise import conditionals
+from neurise import checks, conditionals
 from neurise.conditionals.base import Certain, Conditionals, Frame
 from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk, relative
@@ -112,7 +112,8 @@ class KnownSites(Conditionals):
     @classmethod
     def build(cls, description: dict[str, Any], frame: Frame) -> KnownSites:
         """Make the learnt part again."""
-        return cls(conditionals.build(description["inner"], frame), frame.constant, unseen=description["unseen"])
+        unseen = checks.unseen(description["unseen"], frame.noise.space.states)
+        return cls(conditionals.build(description["inner"], frame), frame.constant, unseen=unseen)
 
 
 class KnownWalk(Walk):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from neurise import conditionals
 from neurise.conditionals.base import Conditionals, Frame
+from neurise.fields import Field
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,14 @@ class Mixture(nn.Module):
     @classmethod
     def build(cls, description: dict[str, Any], frame: Frame) -> Mixture:
         """Make the members again, each for the sites in its own order."""
-        chains = []
-        for member, order in zip(description["members"], description["orders"], strict=True):
-            own = None if order is None else tuple(order)
+        field, sites, chains = Field(description, "learnt.conditionals"), frame.noise.space.sites, []
+        orders = list(field["orders"])
+        if len(orders) != len(list(field["members"])) or not orders:
+            raise field["orders"].wrong("one order per member")
+        for member, order in zip(description["members"], orders, strict=True):
+            own = None if order.value is None else tuple(order.wholes(sites, 0, sites - 1))
+            if own is not None and len(set(own)) < sites:
+                raise order.wrong(f"an order that names each of the sites 0 … {sites - 1} once, or null")
             chains.append(Ordered(conditionals.build(member, in_order(frame, own)), own))
         return cls(chains)
 
@@ -75,6 +81,11 @@ class Mixture(nn.Module):
 def in_order(frame: Frame, order: tuple[int, ...] | None) -> Frame:
     """Return the frame of a chain that takes the sites in another order."""
     return frame if order is None else replace(frame, constant=frame.constant[list(order)])
+
+
+def described_chains(field: Field) -> list[Field]:
+    """Return the descriptions of every chain in that of the law of them all."""
+    return list(field["members"]) if field["answers"].value == "mixture" else [field]
 
 
 def joined(chains: Sequence[Ordered]) -> Conditionals | Mixture:

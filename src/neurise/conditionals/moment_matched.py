@@ -19,6 +19,7 @@ from neurise import conditionals
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Together
+from neurise.deadline import Work
 from neurise.energies import moments
 from neurise.energies.pairwise_regression import expanded
 from neurise.energies.regressions import Fit, Sample, sample_of
@@ -35,6 +36,8 @@ SHRINK = 2.5e-3
 DIRECTIONS = 20
 MOST_COLUMNS = 2**13
 """Features up to which directions are looked for: their second moments are a matrix of so many rows."""
+SOON_FOUND = 2**10
+"""Features up to which directions are looked for where the time is limited: to find them is one long piece of work."""
 GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -101,17 +104,27 @@ def match(
     draws: int = DRAWS,
     shrink: float = SHRINK,
     directions: int = DIRECTIONS,
+    work: Work | None = None,
 ) -> MomentMatched:
-    """Correct autoregressive conditionals so that what they generate has the moments of the rows."""
+    """Correct autoregressive conditionals so that what they generate has the moments of the rows.
+
+    Sites that the time does not reach, those that are generated last, keep the conditionals that they have.
+    """
+    work = work or Work()
     space, device = inner.noise.space, inner.device
     data = sample_of(rows, space.states, device)
     labels = None if rows.y is None else rows.spread(draws, generator=torch.Generator().manual_seed(0)).y
     varies = (
         (constant < 0).repeat_interleave(data.outcomes).to(device)
     )  # what never varies is hidden from the conditionals
+    if work.deadline.is_limited and data.features.shape[1] > SOON_FOUND:
+        directions = 0
     loop = Loop(inner, data, constant, _directions(data, directions) * varies[:, None], draws, labels)
     for u in reversed(range(space.sites)):
-        loop.step(u, shrink, generator)
+        if not work.goes_on():
+            break
+        loop.step(u, shrink, generator, work)
+        work.advance()
     change = expanded(Fit(loop.weight, loop.bias), space.sites, space.states)
     with torch.device(device):
         terms = PairwiseTerms(space, inner.noise.num_steps)
@@ -145,20 +158,20 @@ class Loop:
         self.weight = axes.new_zeros(sites * self.inner, sites * self.inner)
         self.bias = axes.new_zeros(sites * self.inner)
 
-    def step(self, u: int, shrink: float, generator: Generator) -> None:
+    def step(self, u: int, shrink: float, generator: Generator, work: Work) -> None:
         """Match the conditional of site u, and draw it."""
         if self.constant[u] >= 0:
             token = torch.full((len(self.features),), self.constant[u], device=self.features.device)
         else:
             logits = self.walk.logits(u).to(self.features.dtype)
-            token = drawn_evenly(logits + self._matched(u, logits, shrink), generator)
+            token = drawn_evenly(logits + self._matched(u, logits, shrink, work), generator)
         self.walk.put(u, token)
         own = slice(u * self.inner, (u + 1) * self.inner)
         self.features[:, own] = self._encoded(token)
         self.along += self.features[:, own] @ self.axes[own]
         self.data_along += self.data.features[:, own] @ self.axes[own]
 
-    def _matched(self, u: int, logits: Tensor, shrink: float) -> Tensor:
+    def _matched(self, u: int, logits: Tensor, shrink: float, work: Work) -> Tensor:
         """Find the change of the conditional of site u, write it down, and return what it adds, (n, O)."""
         sites = torch.nonzero(self.looked_at[u, u + 1 :]).flatten() + u + 1
         columns = (sites[:, None] * self.inner + torch.arange(self.inner)).flatten().to(logits.device)
@@ -170,7 +183,7 @@ class Loop:
             for part, along in ((self.features, self.along), (self.data.features, self.data_along))
         )
         wanted = known.T @ (self.data.weight[:, None] * self.data.target[:, u])
-        found = moments.correction(logits, seen, wanted, shrink=shrink)
+        found = moments.correction(logits, seen, wanted, shrink=shrink, work=work)
         bias, pairs, along = found[:1], found[1 : 1 + len(columns)], found[1 + len(columns) :]
         lines, after = slice(u * self.inner, (u + 1) * self.inner), (u + 1) * self.inner
         self.weight[lines, after:] = (self.axes[after:] @ (scale[:, None] * along)).T

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neurise import networks
+from neurise import checks, networks
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.networks.base import SiteNetwork
 from neurise.networks.parts.plan import Plan, View
@@ -56,6 +56,8 @@ class NetworkConditionals(Conditionals):
         return cls(
             network,
             frame,
-            hide_noised=description["hide_noised"],
-            ignore_constant=description.get("ignore_constant", True),
+            hide_noised=checks.flag("learnt.conditionals.hide_noised", description["hide_noised"]),
+            ignore_constant=checks.flag(
+                "learnt.conditionals.ignore_constant", description.get("ignore_constant", True)
+            ),
         )

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from neurise.datasets._sources import unpacked
+from neurise.datasets.formats.open import read_bytes
 
 
 def read_bits(path: Path) -> np.ndarray:
     """Read lines of 0 and 1, with commas, blanks or nothing between them, ``.gz`` too: (N, sites) uint8."""
-    text = unpacked(path).translate(None, b" ,\t\r").rstrip(b"\n") + b"\n"
+    text = read_bytes(path).translate(None, b" ,\t\r").rstrip(b"\n") + b"\n"
     sites = text.index(b"\n")
     if sites == 0:
         raise ValueError(f"{path} has nothing in line 1; rows of 0 and 1 are needed")
@@ -37,19 +34,6 @@ def check_bits(rows: np.ndarray, what: str, sites: int | None = None) -> np.ndar
         row, site = np.argwhere(wrong)[0].tolist()
         raise ValueError(f"{what} has {rows[row, site]} in row {row}, column {site}; it must be 0 or 1")
     return rows.astype(np.uint8, copy=False)
-
-
-def load_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Read some arrays of an ``.npz`` file; nothing is ever unpickled."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            if missing := [name for name in names if name not in archive.files]:
-                raise KeyError(f"it has no array {missing[0]!r}, only {archive.files}")
-            return {name: archive[name] for name in names}
-    except (ValueError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(
-            f"{path} is damaged or not the .npz file it should be: {error.args[0] if error.args else error}"
-        ) from error
 
 
 def _fault(text: bytes, sites: int) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from neurise.files import rename
 from neurise.progress import Progress
 
 BLOCK = 2**16
@@ -47,7 +48,8 @@ def download(
 ) -> Path:
     """Bring the file that stands at each of these addresses to ``target``, unless it is there; return ``target``.
 
-    ``checksum`` is ``"md5:…"`` or ``"sha256:…"``; ``check`` raises a ValueError for a file that is not what it should be.
+    ``checksum`` is ``"md5:…"``, ``"sha256:…"`` or ``"git:…"``, which is what git calls the file; ``check`` raises a ValueError for
+    a file that is not what it should be.
     The bytes go to ``target`` + ``.part`` and are renamed once they are complete and right. With a checksum, an
     interrupted download goes on where it stopped, at the next call too; without one it starts afresh, because nothing
     could tell whether two halves belong together. Addresses are tried in turn until one serves the right file.
@@ -65,7 +67,7 @@ def download(
             for url in urls:
                 try:
                     _bring(url, part, checksum, check)
-                    part.replace(target)
+                    rename(part, target)
                     return target
                 except ValueError as error:
                     damaged = True
@@ -158,10 +160,13 @@ def _size(path: Path) -> int:
 
 def _digest(path: Path, checksum: str) -> str:
     algorithm = checksum.partition(":")[0]
+    # MD5 tells a damaged file from a whole one; where it is forbidden as a means of security, it may still do that.
+    total = hashlib.new("sha1" if algorithm == "git" else algorithm, usedforsecurity=False)
+    if algorithm == "git":  # git names a file by the SHA-1 of its length and its bytes
+        total.update(b"blob %d\0" % path.stat().st_size)
     with path.open("rb") as file:
-        # MD5 tells a damaged file from a whole one; where it is forbidden as a means of security, it may still do that.
-        found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False))
-    return f"{algorithm}:{found.hexdigest()}"
+        hashlib.file_digest(file, lambda: total)
+    return f"{algorithm}:{total.hexdigest()}"
 
 
 @contextmanager

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._sources import locate, unpacked
+from neurise.datasets._sources import locate
+from neurise.datasets.formats.open import read_bytes
 from neurise.space import Space
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 """The third byte of an IDX file says what its numbers are; they are big-endian."""
+
+MOST_DIMENSIONS = 32
 
 STANDARD = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 """The four files of MNIST and of all sets that follow it."""
@@ -23,7 +26,7 @@ STANDARD = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-i
 
 def read_idx(path: str | Path, md5: str | None = None) -> np.ndarray:
     """Read the array of an IDX file, packed by gzip or not; ``md5`` is that of the unpacked file."""
-    data = unpacked(Path(path))
+    data = read_bytes(Path(path))
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in TYPES or data[3] == 0:
         raise ValueError(
             f"{path} is no IDX file: it begins with the bytes {data[:4].hex(' ') or '(none)'}, and two zeros, a known "
@@ -33,6 +36,8 @@ def read_idx(path: str | Path, md5: str | None = None) -> np.ndarray:
     if len(data) < start:
         raise ValueError(f"{path} is cut short: its header should have {start} bytes, and the file has {len(data)}")
     shape = tuple(int.from_bytes(data[place : place + 4], "big") for place in range(4, start, 4))
+    if 0 in shape or len(shape) > MOST_DIMENSIONS:  # beside a zero the other numbers could be anything
+        raise ValueError(f"{path} holds numbers of shape {str(shape)[:80]}, of which there are none")
     size = start + math.prod(shape) * kind.itemsize
     if len(data) != size:
         what = "is cut short" if len(data) < size else "goes on after its end"

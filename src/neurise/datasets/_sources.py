@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -45,17 +43,6 @@ def locate(
         return download(urls, target, checksum=checksum, check=check)
     except (ValueError, OSError) as error:
         raise type(error)(f"{error}. A copy is also found as {own} in the folder NEURISE_DATA") from error
-
-
-def unpacked(path: Path) -> bytes:
-    """Read a file, through gzip where its first bytes say so, whatever its name is."""
-    data = path.read_bytes()
-    if not data.startswith(b"\x1f\x8b"):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is a gzip file that is cut short or damaged ({error})") from error
 
 
 def _folder(path: str | Path | None, what: str) -> Path | None:

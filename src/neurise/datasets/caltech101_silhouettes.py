@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from neurise.dataset import Dataset
 from neurise.datasets._bits import check_bits
 from neurise.datasets._sources import locate
+from neurise.datasets.formats.unpacking import check_unpacked
 from neurise.extras import need
 from neurise.space import Space
 
@@ -63,6 +65,9 @@ def _read(path: Path) -> dict[str, Any]:
     io = need("scipy.io", "metrics")
     try:
         with path.open("rb") as file:
+            sizes = [math.prod(shape) for _, shape, _ in io.whosmat(file)]
+            check_unpacked(path, 8 * sum(sizes))  # MATLAB's numbers have eight bytes, and may be packed
+            file.seek(0)
             arrays: dict[str, Any] = io.loadmat(file)
     except Exception as error:  # loadmat has no error of its own: a damaged file shows as any of a dozen
         raise ValueError(f"{path} is damaged or no MATLAB file ({error})") from error

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._bits import check_bits, load_arrays, read_bits
+from neurise.datasets._bits import check_bits, read_bits
+from neurise.datasets._debd_checksums import CHECKSUMS
 from neurise.datasets._sources import locate
+from neurise.datasets.formats.arrays import load_arrays
 from neurise.space import Space
 
 SITES = {
@@ -57,7 +58,7 @@ def debd(name: str = "nltcs", folder: str | Path | None = None) -> Dataset:
 
     It is taken from ``folder``, or from the subfolder ``debd`` of ``NEURISE_DATA``, either as ``NAME.npz`` with arrays
     ``train``, ``valid`` and ``test`` or as the original ``NAME.train.data``, ``NAME.valid.data`` and ``NAME.test.data``; or
-    downloaded once into the cache.
+    downloaded once into the cache; a download is compared with the file that git names in the collection.
     """
     if name not in SITES:
         close = difflib.get_close_matches(str(name), SITES, n=3)
@@ -77,21 +78,17 @@ def debd(name: str = "nltcs", folder: str | Path | None = None) -> Dataset:
 
 def _splits(name: str, folder: str | Path | None) -> dict[str, np.ndarray]:
     splits = {}
-    for split in ("train", "valid", "test"):
+    for split, checksum in zip(("train", "valid", "test"), CHECKSUMS[name], strict=True):
         file = f"{name}.{split}.data"
         path = locate(
             (f"{name}.npz", file, f"{file}.gz"),
             within="debd",
             folder=folder,
             urls=[f"{mirror}/{name}/{file}" for mirror in MIRRORS],
-            check=partial(_read, sites=SITES[name]),
+            checksum=f"git:{checksum}",
         )
         if path.suffix == ".npz":
             arrays = load_arrays(path, ("train", "valid", "test"))
             return {key: check_bits(rows, f"{path}: {key}", SITES[name]) for key, rows in arrays.items()}
-        splits[split] = _read(path, SITES[name])
+        splits[split] = check_bits(read_bits(path), str(path), SITES[name])
     return splits
-
-
-def _read(path: Path, sites: int) -> np.ndarray:
-    return check_bits(read_bits(path), str(path), sites)

@@ -12,7 +12,10 @@ import numpy as np
 
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
-from neurise.datasets.formats.archive import KEYS, guarded, read_npz
+from neurise.datasets._annealers.reads_npz import holds_reads
+from neurise.datasets.dwave import dwave
+from neurise.datasets.formats.archive import KEYS, read_npz
+from neurise.datasets.formats.arrays import read_npy
 from neurise.datasets.formats.endings import ARRAYS, ENDINGS, FASTA, TABLES, ending_of, listed
 from neurise.datasets.formats.fasta import read_fasta, sequence_weights
 from neurise.datasets.formats.missing import Missing
@@ -20,12 +23,13 @@ from neurise.datasets.formats.open import begins_like_fasta
 from neurise.datasets.formats.table import read_table
 from neurise.datasets.formats.text import read_windows
 from neurise.datasets.formats.truth import restore
-from neurise.datasets.formats.writing import check_ending, write_dataset, write_rows
+from neurise.datasets.formats.unpacking import at_most
+from neurise.datasets.formats.writing import check_beside, check_ending, write_dataset, write_rows
 from neurise.enumeration import draw_from_law
 from neurise.laws import as_law
 from neurise.space import Space
 
-__all__ = ["ENDINGS", "KEYS", "check_ending", "files", "write_dataset", "write_rows"]
+__all__ = ["ENDINGS", "KEYS", "check_beside", "check_ending", "files", "holds_reads", "write_dataset", "write_rows"]
 
 BLOCK = 2**22
 """Cells that are looked at together: their symbols' codes take eight bytes each."""
@@ -57,6 +61,7 @@ def files(
     window: int | None = None,
     stride: int | None = None,
     join_spaces: bool = False,
+    max_unpacked: int | str | None = None,
 ) -> Dataset:
     """Read a data set from a file; its ending says how, and where that does not fit, its content or ``kind``.
 
@@ -65,10 +70,12 @@ def files(
       ``weights`` or ``counts``; ``test`` and ``validation``, each with its ``…_labels`` and ``…_weights``; ``pmf``, all
       p^q probabilities, first site most significant; ``alphabet``, all symbols in the order of the pmf's digits
       (sorted where none is given); and what :func:`write_dataset` writes besides: ``edges``, ``couplings``, ``fields``,
-      ``offset``, ``shape``, ``info``.
+      ``offset``, ``shape``, ``info``. A file of an annealer's reads is known by its names (``num_occurrences``,
+      ``energies``, …) and read as :func:`neurise.datasets.dwave` reads it, a fifth of the reads for testing.
     - ``.csv``, ``.tsv`` (``kind="table"``): whole numbers or single letters, with or without a header. A column whose name is
       ``label`` holds the labels; ``count`` how often a row was seen; ``weight`` what it weighs. ``label_column`` and
       ``count_column`` name others, or give their numbers from 0 (``label_column`` also names an array of a ``.npz`` file).
+      A single column of symbols, as in ``bitstring,count``, may hold strings of digits, 0010 say: one site a digit.
       ``missing="drop"`` leaves out lines that lack a value and says in ``info["missing"]`` how many and where.
     - ``kind="histogram"``: a table whose first column counts its rows. It is recognised without being named (a warning
       says so) where there is no header, the first column is positive and not always 1, and the others are ±1 or 0/1.
@@ -77,7 +84,8 @@ def files(
       agree with it on a share ``theta`` of the sites; ``theta=None`` leaves all weights equal.
     - ``.txt`` (``kind="text"``): windows of ``window`` characters, ``stride`` apart (see :func:`read_windows`).
 
-    Any text may be packed by gzip.
+    Any text may be packed by gzip. What a packed file unpacks to is limited to 4 GB, or a quarter of the free memory where
+    that is less; ``max_unpacked``, ``"8GB"`` say, or the environment variable ``NEURISE_MAX_UNPACKED`` sets another limit.
     """
     place = Path(path)
     if place.is_dir():
@@ -98,24 +106,31 @@ def files(
         "stride": stride,
         "join_spaces": join_spaces,
     }
-    what = kind or _recognised(place, window)
-    _refuse_others(place, what, options)
+    with at_most(max_unpacked):
+        what = kind or _recognised(place, window)
+        _refuse_others(place, what, options)
+        if what == ".npz" and label_column is None and holds_reads(place):
+            return dwave(place)
+        return _dataset(place, _read(place, what, kind, options))
+
+
+def _read(path: Path, what: str, kind: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what a file of some kind holds, by what it is in a data set."""
     if what == ".npy":
-        found: dict[str, Any] = {"train": _read_npy(place)}
-    elif what == ".npz":
-        found = read_npz(place, label_column)
-    elif what == "fasta":
-        found = _read_fasta(place, alphabet, theta)
-    elif what == "text":
+        return {"train": read_npy(path)}
+    if what == ".npz":
+        return read_npz(path, options["label_column"])
+    if what == "fasta":
+        return _read_fasta(path, options["alphabet"], options["theta"])
+    if what == "text":
+        window, stride = options["window"], options["stride"]
         if window is None:
             raise ValueError(
-                f"{place}: a text is cut into windows, and window= says of how many characters; other files end in "
+                f"{path}: a text is cut into windows, and window= says of how many characters; other files end in "
                 f"{listed()}"
             )
-        found = {"train": read_windows(place, window, stride, join_spaces=join_spaces)}
-    else:
-        found = _read_table(place, kind, label_column, count_column, missing)
-    return _dataset(place, found)
+        return {"train": read_windows(path, window, stride, join_spaces=options["join_spaces"])}
+    return _read_table(path, kind, options["label_column"], options["count_column"], options["missing"])
 
 
 def _recognised(path: Path, window: int | None) -> str:
@@ -138,14 +153,6 @@ def _refuse_others(path: Path, what: str, options: Mapping[str, Any]) -> None:
             raise ValueError(f"{path} is read as {shown}, which has no {name}; it is for {' or '.join(OF_KIND[name])}")
 
 
-def _read_npy(path: Path) -> np.ndarray:
-    with path.open("rb") as file:
-        array = guarded(path, partial(np.load, file, allow_pickle=False))
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{path} is a .npz archive; give it that ending")
-    return array
-
-
 def _read_table(
     path: Path, kind: str | None, label_column: str | int | None, count_column: str | int | None, missing: str
 ) -> dict[str, Any]:
@@ -156,11 +163,18 @@ def _read_table(
         label_column=label_column,
         count_column=0 if kind == "histogram" else count_column,
         guess=kind is None,
+        split=kind != "table",
         missing=Missing() if missing == "drop" else None,
     )
     if table.info.get("histogram"):
         warnings.warn(
             f"{path} is read as a histogram: its first column counts the rows (kind='histogram' says so, kind='table' not)",
+            stacklevel=4,
+        )
+    if table.info.get("bitstrings") == "recognised":
+        warnings.warn(
+            f"{path} is read as strings of digits, {table.rows.shape[1]} sites each: some begin with a zero (a header "
+            "'bitstring' says so, kind='table' reads numbers)",
             stacklevel=4,
         )
     parts = {"train": table.rows, "labels": table.labels, "weights": table.weights, "info": table.info or None}

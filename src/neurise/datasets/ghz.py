@@ -7,10 +7,13 @@ from functools import cached_property, reduce
 
 import numpy as np
 
+from neurise import checks
 from neurise.dataset import Dataset
 from neurise.povm import Povm, find
 from neurise.space import Space
 
+MOST_QUBITS = 2**20
+"""A row of so many outcomes is a megabyte."""
 ENUMERABLE = 2**24
 """The largest law that is written out: 128 MB."""
 
@@ -33,6 +36,7 @@ def ghz(qubits: int = 20, povm: str = "tetrahedral", visibility: float = 1.0) ->
     """
     if isinstance(qubits, bool) or qubits != int(qubits) or qubits < 2:
         raise ValueError(f"qubits must be a whole number, at least 2, got {qubits}")
+    checks.count("qubits", qubits, MOST_QUBITS)
     if not 0 <= visibility <= 1:
         raise ValueError(f"visibility must be between 0 and 1, got {visibility}")
     law = _Law(int(qubits), find(povm), float(visibility))

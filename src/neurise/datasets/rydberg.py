@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from neurise.dataset import Dataset
-from neurise.datasets._bits import check_bits, load_arrays
+from neurise.datasets._bits import check_bits
 from neurise.datasets._sources import locate
+from neurise.datasets.formats.arrays import load_arrays
 from neurise.space import Space
 
 DETUNINGS = (1.00, 1.04, 1.08, 1.12, 1.16, 1.20, 1.28)
@@ -26,7 +27,7 @@ def rydberg(detuning: float | None = None, folder: str | Path | None = None) -> 
     chosen = DETUNINGS if detuning is None else (detuning,)
     path = locate(("rydberg_q20.npz",), within="quantum", folder=folder)
     arrays = load_arrays(path, [f"delta_{value:.2f}" for value in chosen])
-    sites = next(iter(arrays.values())).shape[-1]
+    sites = np.atleast_1d(next(iter(arrays.values()))).shape[-1]
     rows = [check_bits(array, f"{path}: {name}", sites) for name, array in arrays.items()]
     return Dataset(
         "rydberg" if detuning is None else f"rydberg(detuning={detuning:.2f})",

@@ -9,7 +9,8 @@ import numpy as np
 
 from neurise.dataset import Dataset
 from neurise.datasets._bits import read_bits
-from neurise.datasets._sources import locate, unpacked
+from neurise.datasets._sources import locate
+from neurise.datasets.formats.open import read_bytes
 from neurise.enumeration import draw_from_law
 from neurise.space import Space
 
@@ -54,7 +55,7 @@ def tfim(folder: str | Path | None = None) -> Dataset:
 
 
 def _law(path: Path, space: Space) -> np.ndarray:
-    lines = unpacked(path).decode(errors="replace").split("\n")
+    lines = read_bytes(path).decode(errors="replace").split("\n")
     values = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -63,7 +64,7 @@ def _law(path: Path, space: Space) -> np.ndarray:
             real, imaginary = map(float, line.split())
         except ValueError as error:
             raise ValueError(f"{path}: line {number} is {line[:60]!r}, and two numbers were expected") from error
-        values.append(real**2 + imaginary**2)
+        values.append(real * real + imaginary * imaginary)
     if len(values) != space.size:
         raise ValueError(f"{path} has {len(values)} amplitudes, and {space.sites} sites have {space.size}")
     law = np.array(values)

@@ -16,6 +16,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from neurise.deadline import Work
+
 ITERATIONS = 6
 SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03)
 """How much of a Newton step is made: whichever of these leads lowest."""
@@ -29,10 +31,12 @@ def correction(
     shrink: float,
     weight: Tensor | None = None,
     iterations: int = ITERATIONS,
+    work: Work | None = None,
 ) -> Tensor:
     r"""Return the weights w (k, O) for features (n, k) that give the wanted moments (k, O), starting from logits (n, O).
 
-    Rows count the same, or as their ``weight`` (n,) says, which sums to 1.
+    Rows count the same, or as their ``weight`` (n,) says, which sums to 1. Where the time of the ``work`` ends, the weights are
+    those of the steps that were made: each of them leads down.
     O is 1 for two states, whose logit is the log-odds of token 1, or the number of states. Newton's steps, in which the
     curvature :math:`\mathrm{diag}(\mu) - \mu\mu^\top` of the softmax is replaced by :math:`2\,\mathrm{diag}(\mu(1-\mu))`: it is
     nowhere less than the curvature, it is the same for two states, and it leaves the outcomes apart.
@@ -54,6 +58,8 @@ def correction(
         height = _log_sum(here + further) @ share - sizes * (wanted * step).sum()
         height = height + shrink / 2 * (weights + sizes[:, None, None] * step).pow(2).sum((1, 2))
         weights = weights + sizes.index_select(0, height.argmin(0, keepdim=True)) * step
+        if work is not None and not work.goes_on():
+            break
     return weights
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from neurise.deadline import Work
 from neurise.energies import moments
 from neurise.energies.pairwise_regression import Terms, expanded
 from neurise.energies.regressions import Fit, Sample, sample_of
@@ -31,14 +32,23 @@ def fit(
     *,
     parts: Sequence[Tensor | None] = (None,),
     device: torch.device,
+    work: Work | None = None,
 ) -> list[Terms]:
-    """Fit the terms of every site with its neighbours, (sites, sites) booleans, for each of the parts of the rows (None: all)."""
+    """Fit the terms of every site with its neighbours, (sites, sites) booleans, for each of the parts of the rows (None: all).
+
+    Sites that the time does not reach have no terms.
+    """
+    work = work or Work()
     sample, neighbours = sample_of(rows, states, device), near.cpu()
     chosen = [sample if part is None else sample.part(part[sample.place].to(sample.weight)) for part in parts]
-    return [expanded(_fitted(one, neighbours), near.shape[0], states) for one in chosen]
+    found = list[Terms]()
+    for number, one in enumerate(chosen):
+        own = _fitted(one, neighbours, work.part(1 / (len(chosen) - number)))
+        found.append(expanded(own, near.shape[0], states))
+    return found
 
 
-def _fitted(sample: Sample, near: Tensor) -> Fit:
+def _fitted(sample: Sample, near: Tensor, work: Work) -> Fit:
     sites, inner = len(near), sample.outcomes
     weight = sample.features.new_zeros(sites * inner, sites * inner)
     bias = sample.features.new_zeros(sites * inner)
@@ -46,12 +56,16 @@ def _fitted(sample: Sample, near: Tensor) -> Fit:
     weights = sample.weight.double() / sample.weight.double().sum()
     shrink = PRIOR / float(sample.count.sum())
     for u in range(sites):
+        if not work.goes_on():
+            break
         columns = (torch.nonzero(near[u]) * inner + torch.arange(inner)).flatten().to(weight.device)
         # In float64: where neighbours always agree, the penalty is all the curvature there is.
         features = torch.cat([ones, sample.features[:, columns]], dim=1).double()
         wanted = features.T @ (weights[:, None] * sample.target[:, u])
         start = features.new_zeros(len(features), inner)
-        found = moments.correction(start, features, wanted, shrink=shrink, weight=weights, iterations=ITERATIONS)
+        found = moments.correction(
+            start, features, wanted, shrink=shrink, weight=weights, iterations=ITERATIONS, work=work
+        )
         lines = slice(u * inner, (u + 1) * inner)
         bias[lines], weight[lines, columns] = found[0].to(bias), found[1:].T.to(weight)
     return Fit(weight, bias)

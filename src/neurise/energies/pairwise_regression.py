@@ -22,7 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from neurise import checks
-from neurise.energies.regressions import Fit, best_candidate, fitted_parts, sample_of
+from neurise.deadline import Deadline, Work
+from neurise.energies.regressions import FOLDS, STRENGTHS, Fit, best_candidate, fitted_parts, sample_of
 from neurise.rows import Rows
 
 SMALL = 2**17
@@ -46,18 +47,21 @@ def fit(
     parts: Sequence[Tensor | None] = (None,),
     seed: int,
     device: torch.device,
+    work: Work | None = None,
 ) -> list[Terms]:
     """Fit the terms of all sites; ``sees`` (sites, sites) says which sites i the conditional of u looks at.
 
     There is one fit for each of the parts of the rows, given as booleans (n,) (None: all rows), all with the strength of the
-    penalty that is best for all of the rows.
+    penalty that is best for all of the rows. Of a time that is limited, half goes into finding that strength.
     """
+    work = work or Work()
     if rows.x.numel() <= SMALL:
         device = torch.device("cpu")
     sample, sites = sample_of(rows, states, device), sees.shape[0]
     mask = sees.to(sample.features).repeat_interleave(sample.outcomes, 0).repeat_interleave(sample.outcomes, 1)
-    best = best_candidate(sample, mask, None if held is None else sample_of(held, states, device), seed)
-    found = fitted_parts(sample, mask, best, parts)
+    aside = None if held is None else sample_of(held, states, device)
+    best = best_candidate(sample, mask, aside, seed, work.part(0.5))
+    found = fitted_parts(sample, mask, best, parts, work)
     return [expanded(fit, sites, states) for fit in found]
 
 
@@ -81,8 +85,10 @@ class Untrained(Protocol):
 
 
 @torch.no_grad()
-def fit_terms(job: Untrained, *, held: Rows | None = None, graph: Tensor | None = None) -> None:
-    """Fit the pairwise terms of stacked networks, sums whose first part is a ``PairwiseTerms``, and freeze them.
+def fit_terms(
+    job: Untrained, deadline: Deadline, verbose: bool | None, *, held: Rows | None = None, graph: Tensor | None = None
+) -> None:
+    """Fit the pairwise terms of stacked networks, sums whose first part is a ``PairwiseTerms``.
 
     Step u sees the sites after u. The terms of the clean conditionals, if the networks have such, see all other sites, or
     the neighbours in a ``graph``, (sites, sites) booleans. Where rows have folds, network k gets terms that were fitted
@@ -95,13 +101,19 @@ def fit_terms(job: Untrained, *, held: Rows | None = None, graph: Tensor | None 
     every = (place[:, None] != place) & varies & varies[:, None]
     without = [None if rows.fold is None else rows.fold != member for member in range(network.size)]
     own = replace(rows, fold=None)
-    fit_all = partial(fit, own, held, states, seed=job.seed, device=device)
-    found = {"": fit_all((place[:, None] < place) & every, parts=without)}
+    kinds = 1 + ("clean_pair" in terms)
+    total = kinds * (2 * len(STRENGTHS) * FOLDS + (len(STRENGTHS) + 1) * network.size)
+    work = Work("pairwise terms", "regressions", deadline=deadline, total=total, verbose=verbose)
+    fit_all = partial(fit, own, held, states, parts=without, seed=job.seed, device=device)
+    found = {"": fit_all((place[:, None] < place) & every, work=work.part(1 / kinds))}
     if "clean_pair" in terms:
         from neurise.energies import neighbours  # which is built on this file
 
-        near = None if graph is None else neighbours.fit(own, states, every & graph, parts=without, device=device)
-        found["clean_"] = near or fit_all(every, parts=without)
+        near = None
+        if graph is not None:
+            near = neighbours.fit(own, states, every & graph, parts=without, device=device, work=work)
+        found["clean_"] = near or fit_all(every, work=work)
+    work.close()
     for member in range(network.size):
         if "clean_" in found:  # step 0 is both: it sees everything
             for chain, clean in zip(found[""][member], found["clean_"][member], strict=True):
@@ -110,8 +122,11 @@ def fit_terms(job: Untrained, *, held: Rows | None = None, graph: Tensor | None 
             for name, values in fitted[member]._asdict().items():
                 target = terms[f"{kind}{name}"][member]
                 target.copy_(values.to(target))
-    for parameter in terms.values():
-        parameter.requires_grad_(False)
+
+
+def freeze_terms(network: Any) -> None:
+    """Keep the pairwise terms of stacked networks as they are while the rest is trained."""
+    network.pattern.get_submodule("parts.0").requires_grad_(False)
 
 
 def adjacency(pairs: Any, order: Sequence[int]) -> Tensor:

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from neurise.deadline import Work
 from neurise.energies.regressions import Sample, sample_of
 from neurise.energies.small_regressions import Design, solve
 from neurise.rows import Rows
@@ -52,7 +53,16 @@ class Path:
 
 
 @torch.no_grad()
-def of_rows(rows: Rows, held: Rows | None, states: int, allowed: Tensor, *, classes: int = 0, most: int) -> Parents:
+def of_rows(
+    rows: Rows,
+    held: Rows | None,
+    states: int,
+    allowed: Tensor,
+    *,
+    classes: int = 0,
+    most: int,
+    work: Work | None = None,
+) -> Parents:
     """Find the parents of all sites of rows of tokens, among those that are ``allowed``, where that is.
 
     With classes every site has a bias for each of them.
@@ -63,7 +73,7 @@ def of_rows(rows: Rows, held: Rows | None, states: int, allowed: Tensor, *, clas
         if part is not None:
             sample = sample_of(part, states, device)
             found.append((sample, _base(part, sample, classes)))
-    return find(*found[0], allowed, found[1] if len(found) > 1 else None, most=most)
+    return find(*found[0], allowed, found[1] if len(found) > 1 else None, most=most, work=work or Work())
 
 
 def _base(rows: Rows, sample: Sample, classes: int) -> Tensor:
@@ -81,6 +91,7 @@ def find(
     held: tuple[Sample, Tensor] | None,
     *,
     most: int,
+    work: Work,
 ) -> Parents:
     """Find the parents among the ``allowed`` (sites, sites); ``base`` (n, B) are features that every site looks at.
 
@@ -98,6 +109,8 @@ def find(
     live = torch.arange(sites, device=base.device)
     least = (UNITS[-1] if judge else UNITS[0]) * unit
     for size in range(min(most, sites - 1)):
+        if not work.goes_on():
+            break
         gain, best = _offers(design, chosen[:, :size], theta, live, allowed, rows)
         there = gain > least
         if not bool(there.any()):

@@ -20,11 +20,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from neurise.deadline import Work
 from neurise.precision import product_in_two
 from neurise.rows import Rows, are_counts, into_folds
 
 STRENGTHS = (0.2, 0.1, 0.05, 0.02, 0.005)
 r"""Penalties that are tried, the strongest first, in units of the noise :math:`\sqrt{\log(20\,q^2)/n}` of a block's gradient."""
+UNTRIED = 5
+"""Which candidate is fitted where there was no time to compare any: the pairs that a middling penalty keeps, without it."""
 FOLDS = 5
 FEW_ROWS = 2000
 """Below, λ is chosen by cross-fitting: the rows held back are too few to choose by."""
@@ -136,32 +139,55 @@ def _largest(sample: Sample, rounds: int = 30) -> float:
     return 1.1 * size
 
 
-def best_candidate(sample: Sample, mask: Tensor, held: Sample | None, seed: int) -> int:
-    """Return which candidate of :func:`path` says most about rows that it was not fitted on."""
+def best_candidate(sample: Sample, mask: Tensor, held: Sample | None, seed: int, work: Work | None = None) -> int:
+    """Return which candidate of :func:`path` says most about rows that it was not fitted on.
+
+    Where the time ends before all are compared, it is the best of those that every round of the comparison has reached.
+    """
+    work = work or Work()
     if held is None:
         generator = torch.Generator().manual_seed(seed)
-        scores = cross_fitted(sample, mask, FOLDS if float(sample.count.sum()) < FEW_ROWS else 1, generator)
+        scores = cross_fitted(sample, mask, rounds_for(sample), generator, work)
     else:
-        scores = [candidate.score(held) for candidate in path(sample, mask)]
-    return scores.index(min(scores))
+        scores = [candidate.score(held) for candidate in path(sample, mask, work=work)]
+    return scores.index(min(scores)) if scores else UNTRIED
 
 
-def fitted_parts(sample: Sample, mask: Tensor, candidate: int, parts: Sequence[Tensor | None]) -> list[Fit]:
-    """Fit one candidate to each of the parts of the rows, given as booleans (None: all rows)."""
-    found = []
-    for part in parts:
+def rounds_for(sample: Sample) -> int:
+    """How many folds are held back in turn to compare the candidates."""
+    return FOLDS if float(sample.count.sum()) < FEW_ROWS else 1
+
+
+def fitted_parts(
+    sample: Sample, mask: Tensor, candidate: int, parts: Sequence[Tensor | None], work: Work | None = None
+) -> list[Fit]:
+    """Fit one candidate to each of the parts of the rows, given as booleans (None: all rows).
+
+    Each may take as long as any other; one whose time ends is kept as it is then.
+    """
+    found, work = list[Fit](), work or Work()
+    for number, part in enumerate(parts):
         own = sample if part is None else sample.part(part[sample.place].to(sample.weight))
-        found.append(next(path(own, mask, only=candidate)))
+        found.append(next(path(own, mask, only=candidate, work=work.part(1 / (len(parts) - number)))))
     return found
 
 
-def cross_fitted(sample: Sample, mask: Tensor, rounds: int, generator: torch.Generator) -> list[float]:
-    """Score every candidate on a part of the rows by what was fitted on the others, for some of the parts."""
-    scores = [0.0] * (2 * len(STRENGTHS))
+def cross_fitted(
+    sample: Sample, mask: Tensor, rounds: int, generator: torch.Generator, work: Work | None = None
+) -> list[float]:
+    """Score the candidates on a part of the rows by what was fitted on the others, for some of the parts.
+
+    Only rounds that reach every candidate count, unless there is none such: then those that the first has reached.
+    """
+    scores, work = list[float](), work or Work()
     for share in itertools.islice(_folds(sample.count, generator), rounds):
         held = sample.part(share)
-        for number, candidate in enumerate(path(sample.part(1 - share), mask)):
-            scores[number] += candidate.score(held)
+        own = [candidate.score(held) for candidate in path(sample.part(1 - share), mask, work=work)]
+        if len(own) < len(scores):
+            break
+        scores = [sum(both) for both in zip(scores, own, strict=True)] if scores else own
+        if len(own) < 2 * len(STRENGTHS):
+            break
     return scores
 
 
@@ -177,43 +203,60 @@ def _folds(count: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
             yield taken.to(count) / count
 
 
-def path(sample: Sample, mask: Tensor, only: int | None = None) -> Iterator[Fit]:
-    """Yield the fit of every penalty, and after each the one of the pairs it kept without penalty; or one of these alone."""
+def path(sample: Sample, mask: Tensor, only: int | None = None, work: Work | None = None) -> Iterator[Fit]:
+    """Yield the fit of every penalty, and after each the one of the pairs it kept without penalty; or one of these alone.
+
+    Where the time ends, no further fit is yielded; one that is asked for alone is then yielded as it is.
+    """
     sites, shape = sample.shape[0], sample.shape
     noise = 0.25 if sample.outcomes == 1 else 1 - 1 / sample.outcomes
     unit = noise * math.sqrt(math.log(20 * sites**2) * float((sample.weight.pow(2) / sample.count).sum()))
-    most, current = most_bend(sample), marginals(sample)
+    most, current, work = most_bend(sample), marginals(sample), work or Work()
     for number, strength in enumerate(STRENGTHS):
-        current = descend(sample, current, mask, penalty=strength * unit, most=most)
-        if only is None or only == 2 * number:
+        current = descend(sample, current, mask, penalty=strength * unit, most=most, work=work)
+        is_over = not work.goes_on()
+        if only is not None and (is_over or only == 2 * number):
             yield current
-        if only is not None and only != 2 * number + 1:
+            return
+        if is_over:
+            return
+        if only is None:
+            yield current
+        elif only != 2 * number + 1:
             continue
         kept = current.weight.view(shape).pow(2).sum((1, 3), keepdim=True) > 0
-        yield descend(sample, current, mask * kept.expand(shape).reshape(mask.shape), penalty=0.0, most=most)
+        freed = descend(
+            sample, current, mask * kept.expand(shape).reshape(mask.shape), penalty=0.0, most=most, work=work
+        )
+        if only is not None or work.goes_on():
+            yield freed
 
 
-def descend(sample: Sample, start: Fit, mask: Tensor, *, penalty: float, most: float) -> Fit:
+def descend(sample: Sample, start: Fit, mask: Tensor, *, penalty: float, most: float, work: Work | None = None) -> Fit:
     """Minimise by accelerated proximal gradient steps, until no term moves any more, at most ``ITERATIONS`` of them.
+
+    Where the time ends, what is found is as near as the steps have come: each of them leads down.
 
     ``mask`` is 1 where a weight may be and 0 elsewhere, and ``most`` is a bound on the curvature, :func:`most_bend`.
     The regressions of the sites are problems of their own: those that have come to an end are left out of the products.
     """
     found = Fit(start.weight.clone(), start.bias.clone())
     places = torch.arange(sample.shape[0], device=mask.device)  # of the sites at work
-    work = Descent(sample, start, mask, penalty, most)
+    way, work = Descent(sample, start, mask, penalty, most), work or Work()
     for iteration in range(1, ITERATIONS + 1):
-        moved = work.step()
-        if iteration % LOOK_EVERY and iteration < ITERATIONS:
+        moved = way.step()
+        is_over = not work.goes_on()
+        if iteration % LOOK_EVERY and iteration < ITERATIONS and not is_over:
             continue
         lines = _lines(places, sample.outcomes)
-        found.weight[lines], found.bias[lines] = work.here.weight, work.here.bias
+        found.weight[lines], found.bias[lines] = way.here.weight, way.here.bias
         busy = torch.nonzero(moved >= TOLERANCE).flatten()
-        if not len(busy):
+        if is_over or not len(busy):
             break
         if len(busy) < FEWER * len(places):
             places = places[busy]
-            work.keep(busy)
+            way.keep(busy)
+    work.advance()
     return found
 
 

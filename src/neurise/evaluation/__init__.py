@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from neurise import discovery
+import torch
+
+from neurise import checks, devices, discovery
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
+from neurise.evaluation.unseen import described, held_back
 from neurise.modeling.model import Model
 from neurise.space import Space
 
@@ -37,6 +40,7 @@ class Evaluation:
     samples: int
     rows: tuple[Measurement, ...]
     baselines: str  # what the baselines were learnt from; empty where there are none
+    against: str  # which rows the model was measured on
     case: Case = field(repr=False, compare=False)  # what was compared, for figures
 
     def __getitem__(self, name: str) -> Measurement:
@@ -53,6 +57,7 @@ class Evaluation:
             "data": self.data,
             "samples": self.samples,
             "baselines": self.baselines,
+            "against": self.against,
             "rows": [row.to_dict() for row in self.rows],
         }
 
@@ -69,16 +74,25 @@ def evaluate(
 ) -> Evaluation:
     """Measure a fitted model, or samples (n, sites) from anywhere, against a data set or an (N, sites) array of symbols.
 
-    Of a data set the test rows are used, else fresh rows of its law, else the rows that were learnt from. ``samples``
+    Of a data set the test rows are used, else fresh rows of its law, else its training rows. Where ``neurise train`` held rows
+    of the same data back, those are used; where the model has learnt from the very rows, a warning says so. ``samples``
     rows are drawn from the model, and from the law of the data. Distances between laws are exact up to 2^20
     configurations, or where ``exact`` is True; ``exact=False`` takes samples instead. Beside each number stand those of
     the product of the marginals and of the memorised training rows, unless ``baselines`` is False.
     """
     if isinstance(samples, bool) or samples != int(samples) or samples < 1:
         raise ValueError(f"samples must be a positive whole number, got {samples!r}")
+    checks.flag("baselines", baselines)
+    if exact is not None:
+        checks.flag("exact", exact)
     known = data if isinstance(data, Dataset) else _as_dataset(data)
+    needed = devices.sampling_bytes(int(samples), known.space.sites, known.symbols.itemsize)
+    devices.require_memory(needed, torch.device("cpu"), f"draw fewer than samples={int(samples):,} rows")
     options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
+    again = held_back(model, known)
+    known = known if again is None else again
     case = Case(model, known, **options)
+    against = described(model, case.truth, again is not None)
     measures = (*MEASURES, *measures_of_others()) if measures is None else measures
     rows = tuple(row for measure in measures for row in measure(case))
     learnable = case.truth.learnable if baselines else None
@@ -97,7 +111,7 @@ def evaluate(
             for row in rows
         )
     text = repr(model) if case.model is not None else "the given samples"
-    return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], case)
+    return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 
 def _as_dataset(data: Any) -> Dataset:

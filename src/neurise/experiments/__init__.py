@@ -11,11 +11,9 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 from neurise import discovery
 from neurise.experiments._published import PUBLISHED, Published
+from neurise.experiments._unknown import unknown
 from neurise.experiments.base import SCALES, Cell, Experiment, Outcome, Scale
 from neurise.experiments.parts.figures import Column, Field, Figure, SampleGrid, Table
 
@@ -52,11 +50,3 @@ def find(name: str) -> Experiment:
         raise unknown("experiment", name, names())
     made: Experiment = discovery.find(__name__, name)()
     return made
-
-
-def unknown(kind: str, name: str, offered: Iterable[str]) -> ValueError:
-    """Make the error for a name that there is not, with those that it may have been meant for."""
-    there = list(offered)
-    close = difflib.get_close_matches(name, there, n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(there) or 'none'}"
-    return ValueError(f"unknown {kind} {name!r}; {hint}")

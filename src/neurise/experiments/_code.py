@@ -12,9 +12,21 @@ from typing import Any
 from neurise import discovery
 from neurise._version import __version__
 
-WITHOUT_INFLUENCE = ("bench", "cli", "executors", "progress", "report", "tune", "tuning")
+WITHOUT_INFLUENCE = ("bench", "cli", "drawing", "executors", "progress", "report", "tune", "tuning")
 """Parts of the package that show results or spread work, and change no metric."""
-SHOWING = ("__init__", "_published", "_code", "figures", "command", "summary", "unit", "grid", "store")
+SHOWING = (
+    "__init__",
+    "_published",
+    "_code",
+    "figures",
+    "command",
+    "summary",
+    "unit",
+    "grid",
+    "store",
+    "_row_form",
+    "_unknown",
+)
 """Those of the experiments themselves."""
 
 

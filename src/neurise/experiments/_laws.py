@@ -30,6 +30,8 @@ SECONDS = Field("train_seconds", "training time, s")
 class LawExperiment(Experiment):
     """Draws rows from a law, trains on them, draws from the model. It writes ``law`` and ``judge``."""
 
+    any_model = True
+
     @abstractmethod
     def law(self, parameters: Mapping[str, Scalar]) -> Dataset:
         """Return the law of a cell."""

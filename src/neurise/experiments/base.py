@@ -72,6 +72,9 @@ class Experiment(ABC):
     notes: ClassVar[tuple[str, ...]] = ()
     methods: ClassVar[Mapping[str, str]] = {}
     more_methods: ClassVar[Mapping[str, str]] = {}  # run only where they are asked for
+    any_model: ClassVar[bool] = (
+        False  # whether any other model may be asked for: ``run`` makes it by ``_methods.build``
+    )
     labels: ClassVar[Mapping[Any, str]] = {}
     scales: ClassVar[Mapping[str, Scale]]
     figures: ClassVar[tuple[Figure, ...]] = ()

@@ -31,6 +31,7 @@ class Dwave(Experiment):
         "MMD² has the kernel (⟨x,y⟩/q + 1)³, at most 16; the paper's figures, up to 96, have another, which it does not name.",
     )
     methods = with_real(*COMPARED)
+    any_model = True
     more_methods = others(*COMPARED, "pairwise")
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from neurise import executors
 from neurise.experiments import store, unknown
 from neurise.experiments._code import machine, version
+from neurise.experiments._methods import METHOD_CODE, identity
 from neurise.experiments.base import Cell, Experiment, Scalar, digest
 from neurise.experiments.parts.unit import Unit, execute, lost
 from neurise.progress import Progress
@@ -34,7 +35,7 @@ class RunSummary:
     interrupted: bool = False
     other_code: int = 0  # finished by other code before, and not counted
     codes: set[str] = field(default_factory=set)  # digests of the code that the workers of this run had
-    damaged: list[int] = field(default_factory=list)  # lines of the results file that cannot be read
+    left_out: dict[int, str] = field(default_factory=dict)  # lines of the results file that are no rows, and why
     rows: list[store.Row] = field(default_factory=list)
     command: str | None = None  # what new rows say they were made by
 
@@ -105,21 +106,17 @@ def plan(
     only: Mapping[str, Sequence[str]] | None = None,
     grouped: bool | None = None,
 ) -> list[Unit]:
-    """Expand an experiment to its units. Trials are seeds: ``seed``, ``seed`` + 1, …"""
+    """Expand an experiment to its units. Trials are seeds: ``seed``, ``seed`` + 1, …
+
+    ``methods`` are those of the experiment, or any other model (see :func:`neurise.experiments._methods.named`).
+    """
     if scale not in experiment.scales:
         raise unknown("scale", scale, experiment.scales)
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {seed}")
-    size, offered = experiment.scales[scale], {**experiment.methods, **experiment.more_methods}
-    for method in methods:
-        if method not in offered:
-            raise unknown(f"method of {experiment.name}", method, offered)
-    chosen = list(dict.fromkeys(methods)) or list(experiment.methods)
-    cells = [
-        Cell(experiment.name, scale, parameters, trial)
-        for parameters in _kept(experiment.parameters(size, chosen), only or {})
-        for trial in range(seed, seed + min(experiment.trials(parameters, size), trials or size.trials))
-    ]
+    size = experiment.scales[scale]
+    chosen = {name: [_identity(experiment, name)] for name in methods or experiment.methods}
+    cells = cells_of(experiment, scale, chosen, seed, trials, only)
     together = size.grouped if grouped is None else grouped
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -129,12 +126,61 @@ def plan(
     return [Unit(tuple(members)) for members in groups.values()]
 
 
+Methods = Mapping[str, Sequence[Mapping[str, Scalar]]]
+"""Methods by name, each with the versions of its code that there are: parameters that say which."""
+
+
+def cells_of(
+    experiment: Experiment,
+    scale: str,
+    methods: Methods,
+    seed: int = 0,
+    trials: int | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
+) -> list[Cell]:
+    """List the cells of a scale. The methods are taken as they come, and no code of theirs is needed."""
+    size = experiment.scales[scale]
+    return [
+        Cell(experiment.name, scale, parameters, trial)
+        for parameters in _kept(_parameters(experiment, scale, methods), only or {})
+        for trial in range(seed, seed + min(experiment.trials(parameters, size), trials or size.trials))
+    ]
+
+
+def methods_of(rows: Iterable[store.Row]) -> dict[str, list[dict[str, Scalar]]]:
+    """Name the methods of rows, with the versions of their code."""
+    found: dict[str, list[dict[str, Scalar]]] = {}
+    for row in rows:
+        given = row["parameters"]
+        if isinstance(name := given.get("method"), str):
+            versions, own = found.setdefault(name, []), {key: given[key] for key in (METHOD_CODE,) if key in given}
+            versions += [own] if own not in versions else []
+    return found
+
+
 def in_order(experiment: Experiment, scale: str, rows: Sequence[store.Row]) -> list[store.Row]:
     """Put rows into the order of the plan, which is not the one that they were finished in."""
-    every = [*experiment.methods, *experiment.more_methods]
-    planned = experiment.parameters(experiment.scales[scale], every) if scale in experiment.scales else ()
+    own: Methods = {name: [{}] for name in (*experiment.methods, *experiment.more_methods)}
+    every = {**own, **methods_of(rows)}
+    planned = _parameters(experiment, scale, every) if scale in experiment.scales else ()
     places = {digest(parameters): place for place, parameters in enumerate(planned)}
     return sorted(rows, key=lambda row: (places.get(digest(row["parameters"]), len(places)), row["seed"]))
+
+
+def _identity(experiment: Experiment, method: str) -> Mapping[str, Scalar]:
+    """Return what identifies a method beyond its name; raise ValueError for one that the experiment cannot run."""
+    offered = {**experiment.methods, **experiment.more_methods}
+    if method in offered:
+        return {}
+    if not (experiment.any_model and experiment.methods):
+        raise unknown(f"method of {experiment.name}", method, offered)
+    return identity(method)
+
+
+def _parameters(experiment: Experiment, scale: str, methods: Methods) -> Iterator[dict[str, Scalar]]:
+    for parameters in experiment.parameters(experiment.scales[scale], list(methods)):
+        for code in methods.get(str(parameters.get("method")), [{}]):
+            yield {**parameters, **code}
 
 
 def _kept(every: Iterable[dict[str, Scalar]], only: Mapping[str, Sequence[str]]) -> list[dict[str, Scalar]]:
@@ -154,14 +200,14 @@ def _kept(every: Iterable[dict[str, Scalar]], only: Mapping[str, Sequence[str]])
 def _missing(
     experiment: Experiment, units: list[Unit], results: Path, *, any_code: bool
 ) -> tuple[list[Unit], RunSummary]:
-    contents = store.read(results) if results.exists() and results.stat().st_size else store.Contents([], [])
+    contents = store.read(results) if results.exists() and results.stat().st_size else store.Contents([], {})
     finished = {(row["key"], row["unit"]): True for row in contents.rows if _counts(row, experiment, any_code=any_code)}
     elsewhere = {(row["key"], row["unit"]) for row in contents.rows if row["status"] == "done"} - set(finished)
     missing = [unit for unit in units if not all((cell.key, unit.key) in finished for cell in unit.cells)]
     cells = sum(len(unit.cells) for unit in units)
     before = cells - sum(len(unit.cells) for unit in missing)
     other = sum((cell.key, unit.key) in elsewhere for unit in units for cell in unit.cells)
-    return missing, RunSummary(cells, before, other_code=other, damaged=contents.damaged)
+    return missing, RunSummary(cells, before, other_code=other, left_out=contents.left_out)
 
 
 def _counts(row: store.Row, experiment: Experiment, *, any_code: bool) -> bool:

@@ -31,6 +31,7 @@ class Mnist(Experiment):
         "The data are downloaded once, or read from the folder mnist in NEURISE_DATA.",
     )
     methods = with_real(*COMPARED)
+    any_model = True
     more_methods = others(*COMPARED, "pairwise")
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(

@@ -1,7 +1,7 @@
 """The results: a file of lines, one a finished cell, that is only ever added to.
 
-A line is on the disk before the next cell is counted, so that a crash loses at most what was being computed; a line that
-was cut short by one is kept, skipped and reported.
+A line is on the disk before the next cell is counted, so that a crash loses at most what was being computed. A line that
+was cut short by one, or whose fields are not what they must be, is kept in the file, left out and reported.
 """
 
 from __future__ import annotations
@@ -14,28 +14,39 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from neurise.experiments._row_form import complaint
+from neurise.files import sync_folder
+
 if TYPE_CHECKING:
     import numpy as np
 
+MOST_LINES = 10
+"""So many lines of a file that are no rows are named, with what is wrong with them."""
 FORMAT = 1
 """Raised whenever lines of an older version can no longer be read as they stand."""
 
-NEEDED = ("status", "experiment", "scale", "key", "unit", "parameters", "seed", "metrics", "times", "code")
-
+BEGINNING = b'{"format": '
+"""How every line begins, also one that was cut short."""
 Row = dict[str, Any]
 
 
 class Contents(NamedTuple):
-    """What a file holds: the last row of every cell, and the numbers of lines that cannot be read."""
+    """What a file holds: the last row of every cell, and why lines were left out, by their numbers."""
 
     rows: list[Row]
-    damaged: list[int]
+    left_out: dict[int, str]
+
+    @property
+    def damaged(self) -> list[int]:
+        """The numbers of the lines that were left out."""
+        return list(self.left_out)
 
 
 def read(path: str | Path) -> Contents:
     """Read all rows. Of several of one cell, made by the same code, the last counts, and a finished one above a failed one.
 
-    Lines that are damaged are skipped, and named in the answer. A line of another format is refused.
+    Lines that are damaged, or that have a field of the wrong kind, are left out, and the answer says why. A line of another
+    format is refused.
     """
     place = Path(path)
     if not place.is_file():
@@ -43,21 +54,31 @@ def read(path: str | Path) -> Contents:
             f"there is no results file {place}; `neurise experiment run NAME --results {place}` makes one"
         )
     found: dict[tuple[str, ...], Row] = {}
-    damaged, whole = list[int](), 0
+    left_out, foreign = dict[int, str](), 0
     with place.open("rb") as file:
         for number, line in enumerate(file, 1):
-            row = _parsed(line, f"{place}, line {number}")
-            if row is None:
-                damaged += [number] if line.strip() else []
+            if not line.strip():
                 continue
-            whole += 1
+            row = _parsed(line, f"{place}, line {number}")
+            if isinstance(row, str):
+                left_out[number] = row
+                foreign += not line.startswith(BEGINNING[: len(line.strip())])
+                continue
             identity = (row["key"], row["unit"], row["code"]["digest"])
             if row["status"] == "done" or identity not in found or found[identity]["status"] != "done":
                 found.pop(identity, None)
                 found[identity] = row
-    if damaged and not whole:
-        raise ValueError(f"{place} is no results file of neurise: none of its lines is a result")
-    return Contents(list(found.values()), damaged)
+    if foreign and not found:  # lines that were cut short are a results file's own
+        number, why = next(iter(left_out.items()))
+        raise ValueError(f"{place} is no results file of neurise: none of its lines is a result; line {number}: {why}")
+    return Contents(list(found.values()), left_out)
+
+
+def told(path: str | Path, left_out: Mapping[int, str]) -> list[str]:
+    """Name the lines of a file that were left out, and say why; of many, the first."""
+    lines = [f"{path}, line {number} was left out: {why}" for number, why in list(left_out.items())[:MOST_LINES]]
+    more = len(left_out) - MOST_LINES
+    return lines + ([f"{path}: {more:,} more {'line was' if more == 1 else 'lines were'} left out"] if more > 0 else [])
 
 
 def append(path: str | Path, rows: Sequence[Row]) -> None:
@@ -74,10 +95,16 @@ def append(path: str | Path, rows: Sequence[Row]) -> None:
             file.seek(end - 1)
             if file.read(1) != b"\n":  # a crash cut a line short: it stays as it is, and nothing is joined to it
                 lines = b"\n" + lines
-        written = file.write(lines)
-        if written != len(lines):
-            raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
-        os.fsync(file.fileno())
+        try:
+            written = file.write(lines)
+            if written != len(lines):
+                raise OSError(f"{place}: only {written} of {len(lines)} bytes could be written; is the disk full?")
+            os.fsync(file.fileno())
+            if not end:
+                sync_folder(place.parent)  # the file is new
+        except OSError:
+            file.truncate(end)  # rows that are not safe are not there: they will be computed again
+            raise
 
 
 def value(row: Mapping[str, Any], name: str) -> Any:
@@ -107,20 +134,23 @@ def unpack(packed: Mapping[str, Any]) -> np.ndarray:
     return np.unpackbits(raw, count=math.prod(shape)).reshape(shape)
 
 
-def _parsed(line: bytes, place: str) -> Row | None:
-    """Read one line; None for one that is damaged."""
+def _parsed(line: bytes, place: str) -> Row | str:
+    """Read one line; of one that is no row, say why."""
     try:
         row = json.loads(line)
-    except ValueError:
-        return None
+    except (ValueError, RecursionError):
+        return "it is no JSON, as a line that was cut short"
     if not isinstance(row, dict) or "format" not in row:
-        return None
-    if row["format"] != FORMAT:
+        return "it is no result: it has no format"
+    made = row["format"]
+    if not isinstance(made, int) or isinstance(made, bool):
+        return "format must be a whole number"
+    if made != FORMAT:
         raise ValueError(
-            f"{place} has format {row['format']!r}, and this version of neurise reads format {FORMAT}; give another file, "
+            f"{place} has format {made}, and this version of neurise reads format {FORMAT}; give another file, "
             "or use the version that wrote it"
         )
-    return row if all(name in row for name in NEEDED) else None
+    return complaint(row) or row
 
 
 def _plain(value: Any) -> Any:

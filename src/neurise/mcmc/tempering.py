@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from neurise import checks, devices
 from neurise.mcmc.glauber import FlipConditionals, sweep
 from neurise.mcmc.mixing import Diagnostics, autocorrelation_time, diagnose
 
@@ -70,7 +71,13 @@ def parallel_tempering(
     """
     if rows < 1 or groups < 2 or (sweeps is not None and sweeps < 1):
         raise ValueError(f"rows and sweeps must be positive and groups at least 2, got {rows}, {sweeps}, {groups}")
+    if sweeps is not None:
+        checks.count("sweeps", sweeps, checks.MOST_STEPS)
     kept = max(MIN_ROWS, math.ceil(rows / groups))
+    # A row is one byte per site, and what is known of every sweep of a group is two numbers; a group sweeps once per row.
+    needed = rows * target.sites + 16 * groups * max(kept, sweeps or 0)
+    devices.require_memory(needed, torch.device("cpu"), f"ask for fewer than {rows:,} rows, or fewer sweeps or groups")
+    checks.count("the rows of each group", kept, checks.MOST_STEPS)
     ladder = _Ladder(target, groups, generator)
     for length in WARM_UP[:-1]:
         ladder.run(length, every=length)

@@ -48,7 +48,8 @@ def fidelity(
     .. math:: F = \sum_x \sqrt{P(x) Q(x)} = \mathbb{E}_{x \sim P} \sqrt{Q(x)/P(x)} = \mathbb{E}_{x \sim Q} \sqrt{P(x)/Q(x)}
 
     ``model`` has a ``log_prob``, or is an array of log Q at the rows; ``log_p`` is a function of rows or an array, and must be
-    normalised, as the ``log_weight`` of GHZ data is. ``rows`` are exact samples of P, or with ``drawn_from="model"`` samples of
+    normalised, as the ``log_weight`` of GHZ data is. ``rows`` are exact samples of P that the model was not trained on (its
+    training rows are likelier than others under Q, and the mean would be too large), or with ``drawn_from="model"`` samples of
     Q. The error is the standard error over the rows, at most :math:`\sqrt{(1-F^2)/n}`; the floor is 1.
 
     ``outcomes``, samples of the model as measurement outcomes 0 … 3 (n, qubits), give the fidelity of the state with a GHZ
@@ -63,12 +64,14 @@ def fidelity(
     true = _log_law(log_p, matrix, "log_p")
     learnt = _log_law(model.log_prob if isinstance(model, HasLogProb) else model, matrix, "the model's log_prob")
     pair = (true, learnt) if drawn_from == "data" else (learnt, true)
-    value, error = (float(part) for part in measurement.classical_fidelity(*pair))
-    if value > 1 + BEYOND * error + 1e-6:
+    found = measurement.overlap(*pair)
+    value, error = (float(part) for part in found)
+    if value > 1 + BEYOND * error + measurement.ROUNDING:
         raise ValueError(
             f"the fidelity would be {value:.4g} ± {error:.1g}, above 1: log_p or log_prob is not normalised, "
-            f"or the rows were not drawn from the {drawn_from}"
+            f"the rows were not drawn from the {drawn_from}, or the model was trained on them"
         )
+    measurement.warn_above_one(found)
     return Fidelities(
         Estimate(value, error=error, floor=1.0),
         None if outcomes is None else _quantum(outcomes, povm, max_error, other, seed),

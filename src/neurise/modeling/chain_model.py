@@ -18,6 +18,7 @@ from neurise.chain_law import out_of_order
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.mixture import Mixture, Ordered, chains_of
 from neurise.modeling.groups import Chain, Corrector
+from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Model, Request
 from neurise.sampling.clamped import draw_clamped
 from neurise.sampling.corrector import Sweeps, checked_sweeps
@@ -114,8 +115,13 @@ class ChainModel(Model):
         return bool(self.fitted_params_["corrector"].clean)
 
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
-        """Normalise the likelihoods of the p configurations that differ at one place."""
-        joint = []
+        """Normalise the likelihoods of the p configurations that differ at one place.
+
+        A site that never varies depends on no other, and none on it: what it holds is replaced by what it always held, or a row
+        that is impossible there would have nothing to normalise.
+        """
+        joint, constant = [], self.schema_.constant
+        x = torch.where(constant >= 0, constant.to(x.dtype), x)
         for token in range(self.space_.states):
             changed = x.clone()
             changed[:, place] = token
@@ -242,9 +248,5 @@ class ChainModel(Model):
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         with torch.device("meta"):
             made = conditionals.build(learnt["conditionals"], self.frame())
-        kept = dict(made.named_buffers(remove_duplicate=False))
-        made.to_empty(device=self.device_)
-        for name, buffer in kept.items():  # they are part of the schema, not of what was learnt
-            made.get_buffer(name).copy_(buffer)
-        made.requires_grad_(False).load_state_dict(dict(tensors))
+        load_exactly(made, tensors, self.device_)
         self.conditionals_ = made.lay_out()

@@ -41,6 +41,15 @@ class Estimator:
         return flat(cls.parameters())
 
     @classmethod
+    def switches(cls) -> set[str]:
+        """Return the parameters that are True or False, by their annotations, those of a group as ``group__name``."""
+        found = {name for name, hint in _hints(cls).items() if name in cls.parameters() and "bool" in hint}
+        for name, default in cls.parameters().items():
+            if _is_group(default):
+                found |= {f"{name}__{own}" for own, hint in _hints(type(default)).items() if "bool" in hint}
+        return found
+
+    @classmethod
     def unknown(cls, name: str) -> str:
         """Say what to write instead of a parameter that is not there."""
         known = cls.leaves()
@@ -112,6 +121,15 @@ def _signature(kind: type[Estimator]) -> dict[str, Any]:
     del signature["self"]
     own_first = [name for base in kind.__mro__ for name in inspect.get_annotations(base) if name in signature]
     return {name: signature[name].default for name in dict.fromkeys([*own_first, *signature])}
+
+
+def _hints(kind: type) -> dict[str, str]:
+    """Return the annotations of a class and its bases as text, a class's own before those of its bases."""
+    found: dict[str, str] = {}
+    for base in kind.__mro__:
+        for name, hint in inspect.get_annotations(base).items():
+            found.setdefault(name, hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint)))
+    return found
 
 
 def _is_group(value: Any) -> bool:

@@ -167,6 +167,7 @@ class JointModel(TrainedModel):
     def _denoiser(self, noise: Noise) -> Denoiser:
         """Check the parameters and make the untrained network for the fitted schema."""
         schema = self.schema_
+        self.require_room(JointMLP, width=self.width, depth=self.depth)
         width, depth = positive_whole("width", self.width), positive_whole("depth", self.depth)
         network = JointMLP(schema.space, width=width, depth=depth, classes=schema.classes)
         return Denoiser(network, noise, schema.constant.to(self.device_), width)

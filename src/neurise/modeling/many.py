@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -16,9 +15,11 @@ import torch
 
 from neurise import checks, devices
 from neurise.alphabet import Symbols
+from neurise.deadline import Deadline
+from neurise.interrupts import Interrupts
 from neurise.modeling.estimator import plain
 from neurise.modeling.model import Model, Run
-from neurise.modeling.trained import MOMENT, Job, TrainedModel
+from neurise.modeling.trained import MOMENT, PREPARING, Job, TrainedModel
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows
 from neurise.schema import learn_schema
@@ -81,7 +82,8 @@ def fit_many(
         raise ValueError("the same model is in the list twice; each needs an object of its own")
     steps, seconds = checks.limits(max_steps, max_seconds)
     place = devices.resolve(device)
-    runs = [Run(seed, None, False, steps, seconds, verbose) for seed in numbers]
+    shown = None if verbose is None else checks.flag("verbose", verbose)
+    runs = [Run(seed, None, False, steps, seconds, shown, Deadline(seconds)) for seed in numbers]
     trials = [
         _trial(model, *data, run=run, place=place)
         for model, run, *data in zip(targets, runs, *lists.values(), strict=True)
@@ -131,20 +133,22 @@ def _kind(job: Job) -> str:
 def _learn_all(trials: list[Trial]) -> None:
     """Train all models: jobs of one kind together, group after group."""
     jobs = sorted(((_kind(job), number, job) for number, t in enumerate(trials) for job in t.jobs), key=lambda j: j[:2])
-    interrupted = False
-    for _, group in groupby(jobs, key=lambda entry: entry[0]):
-        together = [job for _, _, job in group]
-        if not interrupted:
-            _train(together, verbose=trials[0].run.verbose)
-        else:  # after Ctrl-C, what is left keeps the weights that it starts from
-            for job in together:
-                job.begin(len(together))
-        interrupted = interrupted or any(job.stopped == "interrupted" for job in together)
-    for trial in trials:
-        if trial.jobs and isinstance(trial.model, TrainedModel):
-            trial.model.finish(trial.jobs, trial.rows, trial.run)
-        else:
-            trial.model._learn(trial.rows, trial.held, trial.run)
+    with Interrupts() as interrupts:
+        for _, group in groupby(jobs, key=lambda entry: entry[0]):
+            together = [job for _, _, job in group]
+            if interrupts.asked:  # what is left keeps the weights that it starts from
+                for job in together:
+                    job.begin(len(together))
+            else:
+                deadline = Deadline(together[0].limit, called_off=lambda: interrupts.asked)
+                _train(together, deadline, verbose=trials[0].run.verbose)
+        for trial in trials:
+            if trial.jobs and isinstance(trial.model, TrainedModel):
+                limit, share = trial.run.max_seconds, trial.model.closing_share(trial.jobs)
+                last = Deadline(None if limit is None else share * limit, called_off=lambda: interrupts.asked)
+                trial.model.finish(trial.jobs, trial.rows, trial.run, last)
+            else:
+                trial.model._learn(trial.rows, trial.held, trial.run)
     lost = [number for number, trial in enumerate(trials) if trial.model.stopped_ == "diverged"]
     if lost:
         warnings.warn(
@@ -154,31 +158,28 @@ def _learn_all(trials: list[Trial]) -> None:
         )
 
 
-def _train(jobs: list[Job], *, verbose: bool | None) -> None:
+def _train(jobs: list[Job], deadline: Deadline, *, verbose: bool | None) -> None:
     """Train jobs of one kind."""
     if len(jobs) == 1:
         with suppress(TrainingDiverged):  # stopped tells
-            jobs[0].run(checkpoint=None, resume=False, verbose=verbose)
+            jobs[0].run(deadline, checkpoint=None, resume=False, verbose=verbose)
     else:
-        _train_as_one(jobs, verbose=verbose)
+        _train_as_one(jobs, deadline, verbose=verbose)
 
 
-def _train_as_one(jobs: list[Job], *, verbose: bool | None) -> None:
+def _train_as_one(jobs: list[Job], deadline: Deadline, *, verbose: bool | None) -> None:
     """Train one batched network, and hand its parts back."""
     settings, device, states = jobs[0].settings, jobs[0].device, jobs[0].states
-    began = time.monotonic()
     threads = torch.get_num_threads()
     torch.set_num_threads(1 if device.type == "cpu" else threads)  # pairwise fits are made of small products
+    preparing = deadline.part(PREPARING)
     try:
-        for job in jobs:
-            job.begin(len(jobs))
-            if job.prepare is not None:
-                job.prepare(job)
+        for number, job in enumerate(jobs):
+            job.get_ready(preparing.part(1 / (len(jobs) - number)), verbose, len(jobs))
     finally:
         torch.set_num_threads(threads)
-    if settings.max_seconds is not None:
-        left = settings.max_seconds - (time.monotonic() - began)
-        settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
+    if deadline.is_limited:
+        settings = replace(settings, max_seconds=max(deadline.left, min(deadline.seconds, MOMENT)))
     stack = Stack([job.objective.network for job in jobs])
     held = [job.held for job in jobs if job.held is not None]
     history: list[dict[str, Any]] = []

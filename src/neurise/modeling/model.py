@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,17 +16,25 @@ from torch import Generator, Tensor
 from neurise import checks, devices
 from neurise._version import __version__
 from neurise.alphabet import Symbols
+from neurise.deadline import Deadline
+from neurise.fields import Field
+from neurise.holdout import Split
+from neurise.modeling import loaded
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
-from neurise.modeling.summary import Summary
+from neurise.modeling.summary import Summary, best_scores
 from neurise.persistence import save_folder
 from neurise.rows import Rows
 from neurise.schema import Schema, learn_schema
 from neurise.space import Space
-from neurise.training.loop import TrainingDiverged
+from neurise.training.loop import BrokenOff, TrainingDiverged
 
 Callback = Callable[[int, float, Mapping[str, float], "Model"], Any]
 """``f(step, seconds, losses, model)``, called at every evaluation of the training; returning True stops it."""
+
+
+MOST_DRAWS = 2**20
+"""Draws of a bound up to which they are made one after another."""
 
 
 class Run(NamedTuple):
@@ -36,6 +46,7 @@ class Run(NamedTuple):
     max_steps: int | None
     max_seconds: float | None
     verbose: bool | None
+    deadline: Deadline
     callback: Callback | None = None
 
 
@@ -83,6 +94,7 @@ class Model(Estimator, ABC):
     # learn; or "solved": the answer has a closed form
     device_: torch.device
     fitted_params_: dict[str, Any]  # the parameters as they were when fit was called
+    split_: Split | None  # how test rows were held back from the data before fit, where that is known
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used; the schema is known. ``fit`` calls it first."""
@@ -100,6 +112,9 @@ class Model(Estimator, ABC):
     @abstractmethod
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         """Take back what :meth:`_tensors` and :meth:`_described` gave, for ``self.schema_`` and onto ``self.device_``."""
+
+    def _load_libraries(self) -> None:
+        """Import what ``fit`` would import on its way: to start up is no part of the time that it is given."""
 
     def _described(self) -> Any:
         """Return what a file must say of what was learnt besides its tensors, in JSON's types."""
@@ -146,10 +161,12 @@ class Model(Estimator, ABC):
         instead of a held-back part; ``checkpoint`` is a folder to keep the state of a long run in, and ``resume`` goes
         on from there. ``callback(step, seconds, losses, model)`` is called at every evaluation; returning True stops the
         run. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C or SIGTERM,
-        which leave a usable model.
+        which leave a usable model. All that ``fit`` does counts against ``max_seconds``, but for what the first ``fit`` of a
+        process loads of torch. Beyond it are at most one iteration of whatever loop is running, one validation, and the making
+        of the model from what was learnt.
         """
-        if device is not None and not isinstance(device, str | torch.device):
-            raise ValueError(f"device must be a name like 'cpu' or 'cuda', or a torch.device, got {device!r}")
+        self._load_libraries()
+        deadline = Deadline()
         if callback is not None and not callable(callback):
             raise ValueError(f"callback must be a function of (step, seconds, losses, model), got {callback!r}")
         place, before = devices.resolve(device), dict(vars(self))
@@ -158,15 +175,17 @@ class Model(Estimator, ABC):
             self.begin_fit(schema, place)
             self.check()
             steps, seconds = checks.limits(max_steps, max_seconds)
+            deadline.seconds = math.inf if seconds is None else seconds
             start, again = checks.seed(seed), checks.flag("resume", resume)
+            shown = None if verbose is None else checks.flag("verbose", verbose)
             if again and checkpoint is None:
                 raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
             folder = None if checkpoint is None else Path(checkpoint)
-            self._learn(rows, held, Run(start, folder, again, steps, seconds, verbose, callback))
-        except Exception as error:
-            # Training that diverges or cannot write a checkpoint leaves a usable model. Whatever else fails, a setting or
-            # a file that is refused say, leaves the model as it was.
-            if not isinstance(error, TrainingDiverged | OSError) or isinstance(error, FileExistsError):
+            self._learn(rows, held, Run(start, folder, again, steps, seconds, shown, deadline, callback))
+        except BaseException as error:
+            # Training that diverges, cannot write a checkpoint or is broken off leaves a usable model. Whatever else fails, a
+            # setting or a file that is refused say, leaves the model as it was.
+            if not isinstance(error, TrainingDiverged | OSError | BrokenOff) or isinstance(error, FileExistsError):
                 vars(self).clear()
                 vars(self).update(before)
             raise
@@ -176,7 +195,9 @@ class Model(Estimator, ABC):
         """Take over what is known of the data; nothing is learnt yet."""
         known = getattr(type(self), "__dataclass_fields__", vars(self))
         self.fitted_params_ = {
-            name: vars(self)[name] for name in known if name in vars(self) and not name.endswith("_")
+            name: copy.deepcopy(vars(self)[name])  # a list may be changed after fit
+            for name in known
+            if name in vars(self) and not name.endswith("_")
         }
         for name, kind in self.groups.items():
             if type(self.fitted_params_[name]) is not kind:
@@ -185,6 +206,7 @@ class Model(Estimator, ABC):
                     f"{type(self).__name__}({name}={kind.__name__}(…)) or set_params({name}__…=…)"
                 )
         self.schema_, self.device_, self.history_, self.stopped_ = schema, device, [], "constant"
+        self.split_ = None
 
     # --- using -----------------------------------------------------------------------------------------------------
 
@@ -224,6 +246,8 @@ class Model(Estimator, ABC):
         """
         schema = self._fitted()
         n, generator = checks.positive_whole("n", n), devices.generator(seed, self.device_)
+        needed = devices.sampling_bytes(n, schema.space.sites, np.dtype(schema.alphabet.dtype).itemsize)
+        devices.require_memory(needed, torch.device("cpu"), f"draw fewer than n={n:,} rows at a time")
         given = None if clamp is None else schema.encode_clamp(clamp, n)
         labels = None if y is None else schema.encode_labels(y, n)
         if schema.labels is not None and labels is None and given is None:
@@ -252,6 +276,7 @@ class Model(Estimator, ABC):
 
         Without y, a model with labels bounds the sum over them. Like ``log_prob`` it is about the chain without sweeps.
         """
+        checks.count("draws", draws, MOST_DRAWS)
         x, generator = self._fitted().encode(X), devices.generator(seed, self.device_)
         return bound(lambda label: self._elbo(x, label, generator).numpy(), self._label_rows(y, len(x)), draws)
 
@@ -276,7 +301,7 @@ class Model(Estimator, ABC):
         schema, last = self._fitted(), self.history_[-1] if self.history_ else {}
         fitted = type(self)().set_params(**self._saved_params())  # parameters may have been changed since
         vars(fitted).update({name: value for name, value in vars(self).items() if name.endswith("_")})
-        scores = [record["validation"] for record in self.history_ if "validation" in record]
+        scores = best_scores(self.history_)
         facts = {
             "model": repr(fitted),
             "data": f"{schema.count:,} rows of {schema.space.sites:,} sites, {schema.space.states} states",
@@ -284,10 +309,10 @@ class Model(Estimator, ABC):
             "constant sites": int((schema.constant >= 0).sum()) or None,
             **fitted._facts(),
             "parameters": self.num_parameters_,
-            "steps": int(last.get("step", 0)) or None,
+            "steps": int(last.get("steps", last.get("step", 0))) or None,
             "seconds": round(last["seconds"], 2) if last else None,
             "loss": last.get("loss"),
-            "validation": min(scores, default=None),
+            "validation": sum(scores) / len(scores) if scores else None,
             "stopped": self.stopped_,
         }
         return Summary({name: fact for name, fact in facts.items() if fact is not None})
@@ -301,11 +326,13 @@ class Model(Estimator, ABC):
     def save(self, path: str | Path) -> None:
         """Write the model to a folder: ``config.json`` and ``model.safetensors``. A model saved there is replaced."""
         schema = self._fitted()
+        self._check_changes()
         config = {
             "neurise": __version__,
             "model": type(self).__module__.rpartition(".")[2],
             "params": plain(self._saved_params()),
             "schema": schema.to_dict(),
+            "split": None if self.split_ is None else self.split_._asdict(),
             "learnt": plain(self._described()),
             "history": self.history_,
             "stopped": self.stopped_,
@@ -315,15 +342,28 @@ class Model(Estimator, ABC):
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters as they were fitted; those that say how to sample as they are."""
         now, then = self.flat_params(), flat(self.fitted_params_)
-        return {**then, **{name: now[name] for name in self.changeable}}
+        return {**then, **{name: now.get(name, then[name]) for name in self.changeable}}
+
+    def _check_changes(self) -> None:
+        """Raise ValueError for a parameter that was changed after ``fit`` to what no model can have: it could not be loaded."""
+        saved = type(self)().set_params(**self._saved_params())
+        saved.begin_fit(self._fitted(), self.device_)
+        saved.check()
 
     @classmethod
     def restored(cls, config: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Self:
         """Make a fitted model from what :func:`neurise.persistence.load_folder` read."""
+        described = Field(dict(config))
+        schema = Schema.from_field(described["schema"])
+        loaded.check_tensors(tensors)
+        loaded.check_sizes(described, tensors)
+        history, stopped = loaded.checked_history(described["history"]), described["stopped"].text()
         model = cls().set_params(**config["params"])
-        model.begin_fit(Schema.from_dict(config["schema"]), device)
+        schema.check_params(described["params"])
+        model.begin_fit(schema, device)
         model.check()
-        model.history_, model.stopped_ = config["history"], config["stopped"]
+        model.history_, model.stopped_ = history, stopped
+        model.split_ = None if config.get("split") is None else Split(**config["split"])
         model._restore(tensors, config["learnt"])
         return model
 

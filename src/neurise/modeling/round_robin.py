@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -17,11 +17,14 @@ from neurise import checks, discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
-from neurise.conditionals.mixture import Ordered, in_order, joined
-from neurise.energies.pairwise_regression import fit_terms
+from neurise.conditionals.mixture import Ordered, described_chains, in_order, joined
+from neurise.deadline import Deadline
+from neurise.energies.pairwise_regression import fit_terms, freeze_terms
+from neurise.fields import Field
 from neurise.losses import Loss
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
+from neurise.modeling.loaded import checked_sizes
 from neurise.modeling.model import Run
 from neurise.modeling.orders import Order, asks_for_orders, orders_of
 from neurise.modeling.round_robin_objective import RoundRobinObjective
@@ -37,6 +40,9 @@ from neurise.rows import MOST_FOLDS, Rows, split, with_folds
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.step import noised, slices
+
+WEIGHING, CALIBRATING = 0.05, 0.25
+"""The shares of a limited time that are kept for weighing the kinds of members, and for a calibration."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -87,19 +93,29 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for name in ("width", "depth", "members", "steps"):
             sizes[name] = checks.positive_whole(name, getattr(best, name))
         self.chosen_ = best._replace(**sizes)
-        checks.flag("pairwise", best.pairwise)
-        checks.flag("hide_noised", self.chain.hide_noised)
-        checks.flag("anytime", self.corrector.anytime)
+        checks.flag("architecture__pairwise", best.pairwise)
+        checks.flag("architecture__residual", self.architecture.residual)
+        checks.flag("chain__hide_noised", self.chain.hide_noised)
+        checks.flag("corrector__anytime", self.corrector.anytime)
         self._check_orders()
         checks.unseen(self.chain.unseen, self.schema_.space.states)
-        checks.positive_whole("stretch", best.stretch)
+        checks.positive_whole("chain__stretch", best.stretch)
         if best.stretch > 1 and not self._takes_stretches(make):
             raise ValueError(
                 f"chain__stretch={best.stretch}: network {self.network!r} answers for one step at a time"
                 f"{' with corrector__anytime=True' if self.corrector.anytime else ''}; set chain__stretch=1 or leave it out"
             )
-        clean = checks.share("clean", self.corrector.clean)
-        if (checks.whole("sweeps", self.corrector.sweeps) or self.corrector.anytime) and not clean:
+        clean, sites = checks.share("corrector__clean", self.corrector.clean), self.schema_.space.sites
+        length = checks.count("cycles", self.cycles, checks.MOST_STEPS) * sites
+        if self.chain.steps is not None:
+            length = checks.count("chain__steps", self.chain.steps, checks.MOST_STEPS)
+        if length > checks.MOST_STEPS:
+            raise ValueError(
+                f"cycles={self.cycles:,} of {sites:,} sites are {length:,} steps, and the limit is {checks.MOST_STEPS:,}; "
+                "use fewer cycles"
+            )
+        sweeps = checks.whole("corrector__sweeps", self.corrector.sweeps, checks.MOST_STEPS)
+        if (sweeps or self.corrector.anytime) and not clean:
             raise ValueError(
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
                 "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say"
@@ -112,7 +128,10 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 "from others, as site_mlp and causal do"
             )
         elif clean and not make.any_site:
-            raise ValueError(f"network {self.network!r} knows each step's own site alone; clean={clean} needs site_mlp")
+            raise ValueError(
+                f"network {self.network!r} knows each step's own site alone; corrector__clean={clean} needs site_mlp"
+            )
+        self.require_room(make, steps=length, **{name: sizes[name] for name in ("width", "depth", "members")})
 
     def _check_orders(self) -> None:
         """Raise ValueError where the sites cannot be learnt in several orders."""
@@ -294,58 +313,72 @@ class RoundRobinModel(ChainModel, TrainedModel):
         touched = frame.constant if self.corrector.clean else frame.constant[: frame.noise.num_steps]
         known, found = bool((touched >= 0).all()), []
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
-            prepare: Callable[[Job], None] | None = None
+            options: dict[str, Any] = {"is_known": known}
             if isinstance(objective, RowObjective):
-                prepare = RowObjective.begin
+                options["prepare"] = RowObjective.begin
             elif pairwise and self._is_hard:
-                prepare = partial(fit_terms, held=held, graph=self.neighbours_)
-            own_objective = replace(objective, folds=folds)
-            job = self.job(own_objective, own, aside, run, prepare=prepare, is_known=known, order=order)
+                options["prepare"] = partial(fit_terms, held=held, graph=self.neighbours_)
+                options["freeze"] = freeze_terms
+            job = self.job(replace(objective, folds=folds), own, aside, run, order=order, **options)
             rows_per_step = max(1, round(job.settings.batch_size / best.stretch))
             job.settings = replace(job.settings, batch_size=rows_per_step)
             found.append(job)
         return found
 
+    def closing_share(self, jobs: Sequence[Job]) -> float:
+        """Weighing the kinds of members takes a little; calibration is a phase of its own."""
+        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
+
     @torch.no_grad()
-    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> None:
+    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
         """Put the members of all jobs together, those of every order by themselves."""
         chains = []
         for order, group in groupby(jobs, key=attrgetter("order")):
-            chains.append(Ordered(self._learnt(list(group), rows.in_order(order), run), order))
+            chains.append(Ordered(self._learnt(list(group), rows.in_order(order), run, deadline), order))
         self.conditionals_ = joined(chains).lay_out()
 
-    def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> Conditionals:
-        """Return what the members of all jobs of one order say together; rows held back say what each kind is worth."""
+    def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
+        """Return what the members of all jobs of one order say together.
+
+        Rows held back say what each kind is worth, where there is time to ask.
+        """
         groups, held = list[list[Conditionals]](), jobs[0].held
         for job in jobs:
             objective: Any = job.objective
             groups.append(objective.members())
         shares = [1 / len(jobs)] * len(jobs)
         if len(jobs) > 1 and held is not None and not jobs[0].is_known:
-            held = held if held.x.device == self.device_ else held.to(self.device_)
-            asked: Any = jobs[0].objective
-            drawn = noised(asked.one_by_one(), held, torch.Generator(self.device_).manual_seed(run.seed))
-            answers, sizes = list[Tensor](), list[int]()
-            for job in jobs:
-                objective, pieces = job.objective, list[Tensor]()
-                for piece in slices(objective, drawn, self.device_):
-                    pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
-                answers.append(torch.cat(pieces))
-                sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
-            shares = find_shares(answers, drawn.x_u, sizes)
+            found = self._shares(jobs, held, run, deadline.part(1 - CALIBRATING * self.calibrates_))
+            shares = shares if found is None else found
         members, weights = list[Conditionals](), list[float]()
         for group, share in zip(groups, shares, strict=True):
             members += group
             weights += [share / len(group)] * len(group)
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            learnt = self._calibrated(learnt, rows, run)
+            learnt = self._calibrated(learnt, rows, run, deadline)
         constant = in_order(self.frame(), jobs[0].order).constant
         if bool((constant >= 0).any()):
             learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
         return learnt
 
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run) -> Conditionals:
+    def _shares(self, jobs: Sequence[Job], held: Rows, run: Run, deadline: Deadline) -> list[float] | None:
+        """Find what each kind of members is worth on rows that were held back; None where the time ends before."""
+        held = held if held.x.device == self.device_ else held.to(self.device_)
+        asked = cast(RoundRobinObjective, jobs[0].objective)
+        drawn = noised(asked.one_by_one(), held, torch.Generator(self.device_).manual_seed(run.seed))
+        answers, sizes = list[Tensor](), list[int]()
+        for job in jobs:
+            objective, pieces = cast(RoundRobinObjective, job.objective), list[Tensor]()
+            for piece in slices(objective, drawn, self.device_, in_pieces=deadline.is_limited):
+                pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
+                if deadline.is_over:
+                    return None
+            answers.append(torch.cat(pieces))
+            sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
+        return find_shares(answers, drawn.x_u, sizes)
+
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""
         raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
 
@@ -356,16 +389,27 @@ class RoundRobinModel(ChainModel, TrainedModel):
         stack.load_state_dict({name: tensor.detach().clone() for name, tensor in state.average.items()})
         own = replace(job, objective=replace(objective, network=stack.requires_grad_(False)))
         before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
-        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None))
+        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None, Deadline()), Deadline())
         self.stopped_ = before
 
     def _described(self) -> Any:
         return {**super()._described(), "chosen": dict(self.chosen_._asdict())}
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
+        described = Field(learnt, "learnt")
+        knows = self.schema_.constant >= 0
+        for chain in described_chains(described["conditionals"]):
+            has_known = chain["answers"].value == "known_sites"
+            if has_known != bool(knows.any()):
+                raise ValueError(
+                    f"schema.constant names {int(knows.sum())} sites that never vary, and {chain.name}.answers is "
+                    f"{chain['answers'].value!r}: they do not belong together"
+                )
+            if has_known and chain["unseen"].value != self.chain.unseen:
+                raise chain["unseen"].wrong(f"that of params.chain__unseen, {self.chain.unseen!r}")
         super()._restore(tensors, learnt)
-        if "chosen" in learnt:  # for another device other sizes might suit
-            self.chosen_ = Sizes(**learnt["chosen"])
+        if "chosen" in described:  # for another device other sizes might suit
+            self.chosen_ = checked_sizes(described["chosen"])
 
 
 def _members(described: Mapping[str, Any], weight: float = 1.0) -> Iterator[tuple[float, Mapping[str, Any]]]:

@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from neurise import losses
 from neurise.conditionals.base import Frame
 from neurise.conditionals.row_conditionals import RowConditionals
+from neurise.deadline import Deadline, Work
 from neurise.losses import Loss
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Batch
@@ -51,13 +52,18 @@ class RowObjective:
         return [RowConditionals(network, self.frame) for network in self.network.networks()]
 
     @staticmethod
-    def begin(job: Any) -> None:
+    def begin(job: Any, deadline: Deadline, verbose: bool | None) -> None:
         """Let the networks of a job find out what needs no descent, each without the fold that validates it."""
         objective, rows, held = job.objective, job.rows, job.held
-        for number, network in enumerate(objective.network.networks()):
+        members = objective.network.networks()
+        work = Work("preparing", "networks", deadline=deadline, total=len(members), verbose=verbose)
+        for number, network in enumerate(members):
             own = rows if rows.fold is None else rows.take(rows.fold != number)
             aside = held if held is None or held.fold is None else held.take(held.fold == number)
-            network.begin(replace(own, fold=None), aside, objective.frame.constant < 0)
+            part = work.part(1 / (len(members) - number))
+            network.begin(replace(own, fold=None), aside, objective.frame.constant < 0, part)
+            work.advance()
+        work.close()
 
     @property
     def bytes_per_example(self) -> int:

@@ -36,7 +36,22 @@ class SolvedModel(Model):
     def _tensors(self) -> Mapping[str, Tensor]:
         return self.tables_
 
+    def _check_tables(self, tables: Mapping[str, Tensor]) -> None:
+        """Raise ValueError for tables, read from a file, that no data could have given."""
+
+    def _insist(self, tables: Mapping[str, Tensor], **wanted: tuple[torch.dtype, tuple[int, ...]]) -> None:
+        """Raise ValueError unless there are just these tables, of these types and shapes; −1 is any length."""
+        for name, (dtype, shape) in wanted.items():
+            table = tables.get(name)
+            if table is None or table.dtype != dtype or len(table.shape) != len(shape):
+                raise ValueError(f"the tensor {name} must be {dtype} with {len(shape)} axes")
+            if any(size not in (-1, own) for size, own in zip(shape, table.shape, strict=True)):
+                raise ValueError(f"the tensor {name} has the shape {tuple(table.shape)}, and {shape} was expected")
+        if strange := sorted(tables.keys() - wanted.keys()):
+            raise ValueError(f"the tensor {strange[0]} has no place in a {type(self).__name__}")
+
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
+        self._check_tables(tensors)
         self.tables_ = {name: tensor.to(self.device_) for name, tensor in tensors.items()}
 
     def _class_of(self, y: Tensor | None, n: int) -> Tensor:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+EACH = "validation_"
+"""How the score of each part is called in the record of a model whose parts were trained one after another."""
+
+
+def best_scores(history: Sequence[Mapping[str, float]]) -> list[float]:
+    """Return the best validation score of each part of a model, as its progress line showed it; none where nothing validates."""
+    names = {name for record in history for name in record if name.startswith(EACH)} or {"validation"}
+    found = [[record[name] for record in history if name in record] for name in sorted(names)]
+    return [min(scores) for scores in found if scores]
 
 
 class Summary(dict[str, Any]):

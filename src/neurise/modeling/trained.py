@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,22 +16,37 @@ import torch
 from torch import Tensor
 
 from neurise import checks, devices
+from neurise.deadline import Deadline
+from neurise.interrupts import Interrupts
 from neurise.modeling.estimator import plain
+from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
+from neurise.modeling.summary import EACH
+from neurise.networks.base import Network
 from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
-from neurise.training.loop import TrainingDiverged, Watcher, train
+from neurise.training.loop import BrokenOff, TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
 from neurise.training.settings import PRECISIONS, Settings, Training
-from neurise.training.state import TrainingState, part_folder
+from neurise.training.state import CHECKPOINT, TrainingState, claimed, part_folder
 
 SMALL = 2**23
 """Bytes of a batch below which one thread is as fast as several: its products are over before the others have begun."""
 MOMENT = 0.1
 """Seconds that a run always has, so that it makes a step."""
+SUMS = {"seconds": "seconds", "steps": "step"}
+"""What is added up over the parts of a model that were trained one after another."""
+PREPARING = 0.5
+"""The share of a limited time of a job that may pass before its first step."""
+LEAST = 1e-3
+"""Seconds of a job that is left none."""
 LEFT_ALONE = ("cpu",)
 """Kinds of devices where rows are learnt from as they are: they are in that memory already."""
+
+
+Prepare = Callable[["Job", Deadline, bool | None], None]
+"""``f(job, deadline, verbose)``: prepares the network of a job until the deadline, and shows it."""
 
 
 @dataclass
@@ -47,7 +62,8 @@ class Job:
     states: int
     params: dict[str, Any]  # of the model, as they were when fit was called
     limit: float | None = None  # seconds of the whole run, of which this job has a part
-    prepare: Callable[[Job], None] | None = None  # what is done to the drawn weights before the loop
+    prepare: Prepare | None = None  # what is done to the drawn weights before the loop
+    freeze: Callable[[Any], None] | None = None  # what of the prepared network is not trained
     history: list[dict[str, float]] = field(default_factory=list)
     stopped: str = "interrupted"  # unless training comes to an end of its own
     is_known: bool = False  # whether there is nothing to learn
@@ -62,26 +78,47 @@ class Job:
         kept = self.rows.x.numel() if self.device.type == "cpu" else 0
         needed = devices.training_bytes(network, kept, self.settings.batch_size, self.objective.bytes_per_example)
         fewer = "" if together == 1 else ", or train fewer models together"
-        devices.require_memory(together * needed, self.device, f"use a smaller batch_size or width{fewer}")
+        devices.require_memory(together * needed, self.device, f"use a smaller training__batch_size or width{fewer}")
         # Weights are drawn on the CPU, so that a seed means the same start on every device.
         network.to_empty(device="cpu").reset(torch.Generator().manual_seed(self.seed))  # type: ignore[operator]
         network.to(self.device)
 
+    def get_ready(self, deadline: Deadline, verbose: bool | None, together: int = 1) -> None:
+        """Draw the weights, and prepare them until the deadline."""
+        self.begin(together)
+        if self.prepare is not None:
+            self.prepare(self, deadline, verbose)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        if self.freeze is not None:
+            self.freeze(self.objective.network)
+
     def run(
-        self, *, checkpoint: Path | None, resume: bool, verbose: bool | None, watchers: Sequence[Watcher] = ()
+        self,
+        deadline: Deadline,
+        *,
+        checkpoint: Path | None,
+        resume: bool,
+        verbose: bool | None,
+        watchers: Sequence[Watcher] = (),
+        part: int = 0,
     ) -> None:
-        """Train. The network ends with the best weights, whatever ends the run."""
-        began, threads = time.monotonic(), torch.get_num_threads()
+        """Train until the deadline, as one part of a run. The network ends with the best weights, whatever ends it."""
+        threads = torch.get_num_threads()
         try:
-            self.begin()
             if self.device.type == "cpu" and self.settings.batch_size * self.objective.bytes_per_example < SMALL:
                 torch.set_num_threads(1)
-            if self.prepare is not None:
-                self.prepare(self)
-            settings = self.settings
-            if settings.max_seconds is not None:  # a moment is always left, in which a step is made
-                left = settings.max_seconds - distributed.agreed(time.monotonic() - began)
-                settings = replace(settings, max_seconds=max(left, min(settings.max_seconds, MOMENT)))
+            if resume and checkpoint is not None and (checkpoint / CHECKPOINT).exists():
+                self.begin()  # what was prepared is in the checkpoint
+                self._freeze()
+            else:
+                self.get_ready(deadline.part(PREPARING), verbose)
+            settings, before = self.settings, 0.0
+            if deadline.is_limited:  # a moment is always left, in which a step is made
+                before = deadline.spent
+                left = deadline.seconds - before
+                settings = replace(settings, max_seconds=max(left, min(deadline.seconds, MOMENT)))
             rows: Source = self.rows
             held: Source | None = self.held
             if self.device.type not in LEFT_ALONE:
@@ -92,12 +129,13 @@ class Job:
                 held,
                 settings,
                 generator=torch.Generator(self.device).manual_seed(self.seed),
-                fingerprint={} if checkpoint is None else self._fingerprint(rows),
+                fingerprint={} if checkpoint is None else self._fingerprint(rows, part),
                 checkpoint=checkpoint,
                 resume=resume,
                 verbose=verbose,
                 history=self.history,
                 watchers=watchers,
+                before=before,
             )
         except TrainingDiverged:
             self.stopped = "diverged"
@@ -105,7 +143,7 @@ class Job:
         finally:
             torch.set_num_threads(threads)
 
-    def _fingerprint(self, rows: Source) -> dict[str, Any]:
+    def _fingerprint(self, rows: Source, part: int) -> dict[str, Any]:
         """Return what a checkpoint must share with this run to be gone on from."""
         found = {
             "data": digest(self.rows, self.held),
@@ -114,6 +152,7 @@ class Job:
             "max_steps": self.settings.max_steps,
             "max_seconds": self.limit,
             "device": self.device.type,
+            **({"part": part} if part else {}),
         }
         # Streamed rows give other draws, and whether they are streamed depends on how much memory is free.
         return {**found, "rows": "streamed"} if placing.is_streamed(rows) else found
@@ -178,7 +217,11 @@ class TrainedModel(Model):
         own, aside = self.divide(rows, held, run.seed)
         return [self.job(self.built(), own, aside, run)]
 
-    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run) -> None:
+    def closing_share(self, jobs: Sequence[Job]) -> float:
+        """Return the share of a limited time that is kept for making the model of what the jobs have learnt."""
+        return 0.0
+
+    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
         """Take over the networks of the jobs that were trained; at least one was, if only for a moment."""
         self.objective_ = jobs[0].objective
 
@@ -191,11 +234,28 @@ class TrainedModel(Model):
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
         training = self.training
-        checks.positive("clip_norm", training.clip_norm, finite=False)
-        checks.not_negative("weight_decay", training.weight_decay)
+        checks.positive("training__clip_norm", training.clip_norm, finite=False)
+        checks.not_negative("training__weight_decay", training.weight_decay)
         for name in ("warmup", "average_decay", "validation_fraction"):
-            checks.share(name, getattr(training, name))
-        checks.one_of("precision", training.precision, PRECISIONS)
+            checks.share(f"training__{name}", getattr(training, name))
+        checks.one_of("training__precision", training.precision, PRECISIONS)
+
+    def require_room(self, make: type[Network], *, width: Any, depth: Any, members: Any = 1, steps: int = 1) -> None:
+        """Refuse networks that cannot be made, by arithmetic alone: before any of them is made, even as shapes.
+
+        ``make`` is the class of the network, and ``steps`` is T of the chain that it is made for.
+        """
+        width, depth = checks.positive_whole("width", width), checks.count("depth", depth, checks.MOST_LAYERS)
+        members = checks.count("members", members, checks.MOST_LAYERS)
+        space, batch = self.schema_.space, checks.positive_whole("training__batch_size", self.chosen().batch_size)
+        numbers = members * make.least_numbers(space, steps, width, depth)
+        needed = 4 * (devices.COPIES * numbers + batch * (space.sites + width))
+        devices.require_memory(
+            needed,
+            self.device_,
+            f"use a smaller width, depth or training__batch_size: they are {width:,}, {depth:,} and {batch:,}"
+            + (f", for {members:,} members" if members > 1 else ""),
+        )
 
     # --- training --------------------------------------------------------------------------------------------------
 
@@ -223,13 +283,13 @@ class TrainedModel(Model):
         if max_steps is None and max_seconds is None:
             max_steps = checks.positive_whole("steps", best.steps)
         return Settings(
-            checks.positive_whole("batch_size", best.batch_size),
-            checks.positive("learning_rate", best.learning_rate),
+            checks.positive_whole("training__batch_size", best.batch_size),
+            checks.positive("training__learning_rate", best.learning_rate),
             training.weight_decay,
             training.warmup,
             training.clip_norm,
             training.average_decay,
-            checks.positive_whole("patience", training.patience),
+            checks.positive_whole("training__patience", training.patience),
             training.precision,
             max_steps,
             max_seconds,
@@ -239,45 +299,65 @@ class TrainedModel(Model):
         """Return how long and how fast to train; a model may choose by the data where that was left open."""
         return Chosen(self.steps, self.training.batch_size, self.training.learning_rate)
 
+    def _load_libraries(self) -> None:
+        importlib.import_module("torch._dynamo")  # which torch's optimisers import when the first of them is made
+
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         jobs = self.jobs(rows, held, run)
         if jobs[0].is_known:  # and so are the others
             for job in jobs:
                 job.begin()
-            self.adopt(jobs, rows, run)
+            self.adopt(jobs, rows, run, run.deadline)
             return
-        began, trained, lost = time.monotonic(), list[Job](), None
-        for number, job in enumerate(jobs):
-            trained.append(job)
-            if run.max_seconds is not None:  # what earlier jobs left over is for the later ones
-                # A job that goes on from a checkpoint has spent more than the clock says; several processes agree on one clock.
-                recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs[:number] if earlier.history)
-                spent = max(distributed.agreed(time.monotonic() - began), recorded)
-                left = (run.max_seconds - spent) / (len(jobs) - number)
-                job.settings = replace(job.settings, max_seconds=max(left, 1e-3))
-            try:
-                job.run(
-                    checkpoint=None if run.checkpoint is None else part_folder(run.checkpoint, number),
-                    resume=run.resume,
-                    verbose=run.verbose,
-                    watchers=() if run.callback is None else self._watchers(run.callback, job),
-                )
-            except (TrainingDiverged, OSError, KeyboardInterrupt) as error:
-                if isinstance(error, FileExistsError):
-                    raise
-                lost = error
-            if job.stopped in ("interrupted", "callback"):
-                break
-        self.finish(trained, rows, run)
+        with claimed(run.checkpoint, len(jobs), resume=run.resume):
+            self._train(jobs, rows, run)
+
+    def _train(self, jobs: list[Job], rows: Rows, run: Run) -> None:
+        """Train one job after another."""
+        trained, lost = list[Job](), None
+        with Interrupts() as interrupts:
+            whole = _of_team(run.deadline, interrupts)
+            for number, job in enumerate(jobs):
+                trained.append(job)
+                own = self._time_for(number, jobs, whole)
+                try:
+                    job.run(
+                        own,
+                        checkpoint=None if run.checkpoint is None else part_folder(run.checkpoint, number),
+                        part=number,
+                        resume=run.resume,
+                        verbose=run.verbose,
+                        watchers=() if run.callback is None else self._watchers(run.callback, job),
+                    )
+                except (TrainingDiverged, OSError, KeyboardInterrupt) as error:
+                    if isinstance(error, FileExistsError):
+                        raise
+                    lost = BrokenOff() if isinstance(error, KeyboardInterrupt) else error
+                if job.stopped in ("interrupted", "callback"):
+                    break
+            self.finish(trained, rows, run, whole)
         if lost is not None:
             raise lost
 
-    def finish(self, trained: Sequence[Job], rows: Rows, run: Run) -> None:
+    def _time_for(self, number: int, jobs: Sequence[Job], whole: Deadline) -> Deadline:
+        """Begin a job: it may take its share of the time that earlier ones have left over, less what the end needs."""
+        if not whole.is_limited:
+            return whole.part(1.0)
+        # A job that goes on from a checkpoint has spent more than the clock says.
+        recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs[:number] if earlier.history)
+        ahead = max(0.0, recorded - whole.spent)
+        own = whole.part(1 / (len(jobs) - number), keep=ahead + self.closing_share(jobs) * whole.seconds)
+        own.seconds = max(own.seconds, LEAST)
+        return own
+
+    def finish(self, trained: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
         """Make the model of the jobs that were trained: their networks, their record, and why they ended."""
         ends = [job.stopped for job in trained]
         self.stopped_ = next((end for end in ("interrupted", "callback", "diverged") if end in ends), ends[-1])
         self.history_[:] = _merged([job.history for job in trained])
-        self.adopt(trained, rows, run)
+        self.adopt(trained, rows, run, deadline)
+        if deadline.called_off():  # while the model was made
+            self.stopped_ = "interrupted"
 
     def _watchers(self, callback: Callback, job: Job) -> list[Watcher]:
         def watch(state: TrainingState, record: Mapping[str, Any]) -> Any:
@@ -297,18 +377,33 @@ class TrainedModel(Model):
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         self.objective_ = self.built()
-        network = self.objective_.network
-        network.to_empty(device=self.device_).requires_grad_(False).load_state_dict(dict(tensors))
+        load_exactly(self.objective_.network, tensors, self.device_)
+
+
+def _of_team(deadline: Deadline, interrupts: Interrupts) -> Deadline:
+    """Let Ctrl-C end the work, too, and several processes agree on both."""
+    deadline.called_off, team = lambda: interrupts.asked, distributed.current()
+    deadline.agree = None if team is None else team.agree
+    return deadline
 
 
 def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
-    """Make one record of several runs of the same length: means over those that reached a step, and the seconds of all."""
+    """Make one record of several runs of the same length: means over those that reached a step, the seconds and steps of all,
+    and the validation score of each.
+    """
     if len(histories) == 1:
         return histories[0]
     merged = []
     for step in sorted({record["step"] for history in histories for record in history}):
         there = [record for history in histories for record in history if record["step"] == step]
-        until = [[r["seconds"] for r in history if r["step"] <= step] for history in histories]
+        until = [[r for r in history if r["step"] <= step] for history in histories]
         means = {name: sum(r[name] for r in there) / len(there) for name in there[0] if name not in ("step", "seconds")}
-        merged.append({"step": step, "seconds": sum(max(spent, default=0.0) for spent in until), **means})
+        sums = {total: sum(max((r[name] for r in own), default=0.0) for own in until) for total, name in SUMS.items()}
+        each = {
+            f"{EACH}{number}": record["validation"]
+            for number, history in enumerate(histories, 1)
+            for record in history
+            if record["step"] == step and "validation" in record
+        }
+        merged.append({"step": step, **sums, **means, **each})
     return merged

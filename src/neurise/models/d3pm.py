@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from neurise import discovery
-from neurise.checks import is_number, positive_whole
+from neurise import checks, discovery
+from neurise.checks import is_number
 from neurise.modeling.joint import Denoiser, JointChain, JointModel, JointObjective, Noise
 from neurise.models._d3pm.absorbing import AbsorbingSteps, linear_keep
 from neurise.models._d3pm.bound import elbo
@@ -95,7 +95,7 @@ class D3PMChain(JointChain):
 
 def make_steps(noise: Noise, timesteps: int, *, posterior: str, offset: bool, device: torch.device) -> Steps:
     """Choose the schedule and the reversal that go with a noise."""
-    last, states = positive_whole("timesteps", timesteps), noise.space.states
+    last, states = checks.count("timesteps", timesteps, checks.MOST_STEPS), noise.space.states
     if posterior not in POSTERIORS:
         raise ValueError(f"unknown posterior {posterior!r}; there are: {', '.join(POSTERIORS)}")
     if isinstance(noise, Absorbing):
@@ -143,7 +143,11 @@ class D3PM(JointModel):
             raise ValueError(f"auxiliary_weight must be a number, not negative, got {self.auxiliary_weight!r}")
         noise = self._noise()
         steps = make_steps(
-            noise, self.timesteps, posterior=self.posterior, offset=bool(self.offset), device=self.device_
+            noise,
+            self.timesteps,
+            posterior=self.posterior,
+            offset=checks.flag("offset", self.offset),
+            device=self.device_,
         )
         weights = (1.0, float(self.auxiliary_weight))
         bound_weight, ce_weight = weights if self.loss == "bound" else weights[::-1]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
 
-from neurise.checks import is_number, positive_whole
+from neurise import checks
+from neurise.checks import is_number
 from neurise.modeling.joint import JointChain, JointModel, Noise
 from neurise.models._dfm.objective import Posterior, PosteriorObjective
 from neurise.models._dfm.path import JumpWalk, Path
@@ -20,7 +21,7 @@ from neurise.noise.uniform import Uniform
 from neurise.training.objective import Objective
 
 SOURCES: dict[str, type[Noise]] = {"mask": Absorbing, "uniform": Uniform}
-CHOICES: dict[str, Iterable[str]] = {
+CHOICES: dict[str, Collection[str]] = {
     "source": SOURCES,
     "loss": ("cross_entropy", "generalised_kl"),
     "jump": ("hazard", "euler"),
@@ -99,7 +100,9 @@ class DFM(JointModel):
         """Check how to sample: before training, and again before each use, for it may be changed in between."""
         for name in ("jump", "grid"):
             self._require(name)
-        return JumpWalk(path, positive_whole("sampling_steps", self.sampling_steps), self.jump, self.grid)
+        return JumpWalk(
+            path, checks.count("sampling_steps", self.sampling_steps, checks.MOST_STEPS), self.jump, self.grid
+        )
 
     def _chain(self) -> JumpChain:
         walk = self._walk(self._learnt.path)
@@ -109,8 +112,7 @@ class DFM(JointModel):
         return self._learnt.bound(x, y, generator=generator)
 
     def _require(self, name: str) -> None:
-        if getattr(self, name) not in CHOICES[name]:
-            raise ValueError(f"{name} must be one of {', '.join(CHOICES[name])}, got {getattr(self, name)!r}")
+        checks.one_of(name, getattr(self, name), CHOICES[name])
 
     @property
     def _learnt(self) -> PosteriorObjective:

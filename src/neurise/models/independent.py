@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,13 @@ class Independent(SolvedModel):
             here = (x == token).double() * weights[:, None]
             counts[:, :, token] = torch.zeros(classes, space.sites, dtype=torch.float64).index_add_(0, y, here)
         return {"marginals": counts / counts.sum(-1, keepdim=True)}
+
+    def _check_tables(self, tables: Mapping[str, Tensor]) -> None:
+        space, classes = self.schema_.space, max(1, self.schema_.classes)
+        self._insist(tables, marginals=(torch.float64, (classes, space.sites, space.states)))
+        marginals = tables["marginals"]
+        if not bool((marginals >= 0).all() & ((marginals.sum(-1) - 1).abs() < 1e-6).all()):
+            raise ValueError("the tensor marginals must hold probabilities that sum to 1 at every site")
 
     def _draw(self, request: Request) -> Tensor:
         self._refuse(sweeps=request.sweeps, start=request.start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,18 @@ class Memorize(SolvedModel):
         first = torch.full((len(keys),), len(x)).scatter_reduce_(0, place, torch.arange(len(x)), "amin")
         masses = torch.zeros(len(keys), dtype=torch.float64).index_add_(0, place, weights)
         return {"rows": x[first], "classes": y[first], "masses": masses}
+
+    def _check_tables(self, tables: Mapping[str, Tensor]) -> None:
+        space, classes = self.schema_.space, max(1, self.schema_.classes)
+        count = len(tables.get("masses", ()))
+        wanted = {"rows": (torch.uint8, (count, space.sites)), "classes": (torch.int64, (count,))}
+        self._insist(tables, **wanted, masses=(torch.float64, (count,)))
+        if not count or int(tables["rows"].max()) >= space.states:
+            raise ValueError(f"the tensor rows must hold tokens below {space.states}")
+        if not 0 <= int(tables["classes"].min()) <= int(tables["classes"].max()) < classes:
+            raise ValueError(f"the tensor classes must hold numbers from 0 to {classes - 1}")
+        if not bool((tables["masses"] > 0).all()):
+            raise ValueError("the tensor masses must hold positive numbers")
 
     def _draw(self, request: Request) -> Tensor:
         self._refuse(sweeps=request.sweeps, start=request.start)

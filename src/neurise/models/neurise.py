@@ -10,6 +10,7 @@ import torch
 from neurise import checks, losses
 from neurise.conditionals.base import Conditionals
 from neurise.conditionals.moment_matched import match
+from neurise.deadline import Deadline, Work
 from neurise.energies.pairwise_regression import adjacency
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
@@ -98,6 +99,10 @@ class NeurISE(RoundRobinModel):
                 f"architecture__pairwise={self.architecture.pairwise}"
             )
 
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run) -> Conditionals:
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
         generator = torch.Generator(self.device_).manual_seed(run.seed)
-        return match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator)
+        sites = self.schema_.space.sites
+        work = Work("calibration", "sites", deadline=deadline, total=sites, verbose=run.verbose)
+        found = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator, work=work)
+        work.close()
+        return found

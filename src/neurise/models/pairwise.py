@@ -16,7 +16,6 @@ from neurise import checks, losses
 from neurise.alphabet import Symbols
 from neurise.batching import batches
 from neurise.categorical import draw, uniforms
-from neurise.checks import positive_whole
 from neurise.mcmc import Diagnostics
 from neurise.modeling.model import Request
 from neurise.modeling.search_space import TRAINING, LogUniform, SearchSpace
@@ -73,7 +72,7 @@ class Pairwise(TrainedModel):
         for name in ("l1", "l2"):
             checks.not_negative(name, getattr(self, name))
         if self.sweeps is not None:
-            positive_whole("sweeps", self.sweeps)
+            checks.count("sweeps", self.sweeps, checks.MOST_STEPS)
         varies = np.flatnonzero(schema.constant.numpy() < 0)
         network = PairwiseTables(schema.space, self._pairs(varies), self.device_, classes=schema.classes)
         places = torch.from_numpy(varies).to(self.device_)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from neurise.checks import positive_whole
+from neurise import checks
 from neurise.modeling.joint import JointChain, JointModel, JointObjective, Noise
 from neurise.models._sedd.bound import elbo
 from neurise.models._sedd.schedule import Geometric, LogLinear, Schedule
@@ -137,14 +137,14 @@ class SEDD(JointModel):
     def _build(self) -> Objective:
         for name in CHOICES:
             self._require(name)
-        positive_whole("sampling_steps", self.sampling_steps)
+        checks.count("sampling_steps", self.sampling_steps, checks.MOST_STEPS)
         make_noise, make_score = NOISES[self.noise]
         noise = make_noise(self.schema_.space)
         return ScoreEntropy(self._denoiser(noise), make_score(noise), SCHEDULES[self.schedule]())
 
     def _chain(self) -> ScoreChain:
         self._require("sampler")  # again: how to sample may be changed after training
-        num_steps = positive_whole("sampling_steps", self.sampling_steps) + 1
+        num_steps = checks.count("sampling_steps", self.sampling_steps, checks.MOST_STEPS) + 1
         learnt = self._learnt
         return ScoreChain(learnt.denoiser, num_steps, learnt.score, learnt.schedule, self.sampler)
 
@@ -158,5 +158,4 @@ class SEDD(JointModel):
         return objective
 
     def _require(self, name: str) -> None:
-        if getattr(self, name) not in CHOICES[name]:
-            raise ValueError(f"{name} must be one of {', '.join(CHOICES[name])}, got {getattr(self, name)!r}")
+        checks.one_of(name, getattr(self, name), CHOICES[name])

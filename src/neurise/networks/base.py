@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from neurise.deadline import Work
 from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk
 from neurise.rows import Rows
@@ -31,6 +32,14 @@ class Network(nn.Module, ABC):
     classes: int
     width: int
     depth: int
+
+    @classmethod
+    def least_numbers(cls, space: Space, num_steps: int, width: int, depth: int) -> int:
+        """Return how many numbers such a network learns at least, by arithmetic alone: what cannot be held is not made.
+
+        By default a layer has as many as it is wide.
+        """
+        return width * depth
 
     @abstractmethod
     def reset(self, generator: torch.Generator) -> None:
@@ -108,10 +117,10 @@ class RowNetwork(Network):
     def bytes_per_row(self, *, training: bool) -> int:
         """Estimate the memory of one row, on the way forward alone or there and back."""
 
-    def begin(self, rows: Rows, held: Rows | None, varies: Tensor) -> None:
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work) -> None:
         """Find out what is found without descent, before the training and after :meth:`reset`; by default nothing.
 
-        ``held`` are rows to judge by, ``varies`` (sites,) tells which sites do.
+        ``held`` are rows to judge by, ``varies`` (sites,) tells which sites do, and ``work`` whether there is time to go on.
         """
 
     @classmethod

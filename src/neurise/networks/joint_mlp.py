@@ -30,6 +30,11 @@ class JointMLP(JointNetwork):
         self.hidden = Blocks(width, depth)
         self.output = nn.Linear(width, space.sites * space.states)
 
+    @classmethod
+    def least_numbers(cls, space: Space, num_steps: int, width: int, depth: int) -> int:
+        """Count the tokens' first layer and the square layers after it."""
+        return width * (space.sites * space.states + (depth - 1) * width)
+
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights: the q tokens together weigh as much as the time or the label does, and the output starts at 0."""
         nn.init.normal_(self.token, std=self.space.sites**-0.5, generator=generator)

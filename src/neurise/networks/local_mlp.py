@@ -36,6 +36,11 @@ class LocalMLP(SiteNetwork):
         self.output = nn.Parameter(torch.empty(num_steps, width, space.states))
         self.output_bias = nn.Parameter(torch.empty(num_steps, 1, space.states))
 
+    @classmethod
+    def least_numbers(cls, space: Space, num_steps: int, width: int, depth: int) -> int:
+        """Count a network per step: its first layer, and the square ones after it."""
+        return num_steps * width * (space.sites * space.states + (depth - 1) * width)
+
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights; the output starts at zero, so that every conditional starts uniform."""
         for layer, weight in enumerate(self.weights):

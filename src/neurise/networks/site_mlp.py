@@ -56,6 +56,11 @@ class SiteMLP(SiteNetwork):
         self.head = nn.Parameter(torch.empty(outputs, space.states, width))
         self.head_bias = nn.Parameter(torch.empty(outputs, space.states))
 
+    @classmethod
+    def least_numbers(cls, space: Space, num_steps: int, width: int, depth: int) -> int:
+        """Count the tokens' first layer and the square layers after it."""
+        return width * (space.sites * space.states + (depth - 1) * width)
+
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights. The q visible tokens together weigh as much as the one site, the time or the label does."""
         nn.init.normal_(self.token, std=self.space.sites**-0.5, generator=generator)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neurise import checks
+from neurise.deadline import Work
 from neurise.energies import parents
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.walk import Walk
@@ -76,12 +77,14 @@ class Sparse(RowNetwork):
             nn.init.zeros_(zero)
 
     @torch.no_grad()
-    def begin(self, rows: Rows, held: Rows | None, varies: Tensor) -> None:
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work) -> None:
         """Find the parents of every site among the sites after it, and the linear part."""
         place = torch.arange(self.space.sites, device=varies.device)
         seen = place[:, None] < place if self.sides == "after" else place[:, None] != place
         allowed = seen & varies & varies[:, None]
-        found = parents.of_rows(rows, held, self.space.states, allowed, classes=self.classes, most=self.parents)
+        found = parents.of_rows(
+            rows, held, self.space.states, allowed, classes=self.classes, most=self.parents, work=work
+        )
         count = found.sites.shape[1]
         self.chosen[:, :count] = found.sites
         self.linear[:, : count * self.features] = found.weight.flatten(1, 2)

@@ -12,12 +12,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neurise import discovery
+from neurise import discovery, json_text
 from neurise._version import __version__
-from neurise.persistence import write_atomically
+from neurise.fields import Field
+from neurise.fields import parsed as parsed
+from neurise.files import write_text
 
 FORMAT = 1
 """Raised whenever a file of an older version can no longer be read as it stands."""
+
+MOST_BYTES = 10**7
+"""Of a configuration, which has a few hundred."""
 
 FOLDER = Path(__file__).parent
 
@@ -37,8 +42,7 @@ class Configuration:
         """Write the file that ``neurise train --config`` takes."""
         fields = {"format": FORMAT, **asdict(self)}
         del fields["name"]
-        text = json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
-        write_atomically(path, lambda place: _write_text(place, text))
+        write_text(path, json.dumps(fields, indent=2, ensure_ascii=False) + "\n")
 
 
 def names() -> list[str]:
@@ -62,10 +66,9 @@ def load(name: str | Path) -> Configuration:
 
 def read(path: Path) -> Configuration:
     """Read a configuration, after checking that this version can use it."""
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged, or no configuration: it is not JSON ({error})") from error
+    if path.is_file() and path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size:,} bytes; a configuration has at most {MOST_BYTES:,}")
+    fields = json_text.read(path)
     known = set(Configuration.__dataclass_fields__) - {"name"}
     if not isinstance(fields, dict) or not {"format", "model", "params"} <= fields.keys():
         raise ValueError(
@@ -75,13 +78,19 @@ def read(path: Path) -> Configuration:
         raise ValueError(f"{path} has another format than this version of neurise reads, which is {FORMAT}")
     if unknown := sorted(fields.keys() - known):
         raise ValueError(f"{path} has the unknown entry {unknown[0]!r}; a configuration has {', '.join(sorted(known))}")
+    described = Field(fields, str(path))
     if not isinstance(fields["params"], dict):
         raise ValueError(f"{path}: params must map names to values, got {fields['params']!r}")
-    kind = discovery.find("neurise.models", fields["model"])
+    if "score" in described and fields["score"] is not None:
+        described["score"].number()
+    if "study" in described:
+        list(described["study"].entries())
+    if "neurise" in described:
+        described["neurise"].text()
+    try:
+        kind = discovery.find("neurise.models", described["model"].text())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     if strange := sorted(fields["params"].keys() - kind.leaves().keys()):
         raise ValueError(f"{path}: {kind.unknown(strange[0])}")
     return Configuration(**fields, name=path.stem)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

@@ -44,7 +44,7 @@ class Axis:
 
     @property
     def _length(self) -> float:
-        return math.log10(self.high / self.low) if self.log else self.high - self.low
+        return math.log10(self.high) - math.log10(self.low) if self.log else self.high - self.low
 
 
 def axis(values: Sequence[Any], *, log: bool, from_zero: bool = False) -> Axis:
@@ -56,7 +56,7 @@ def axis(values: Sequence[Any], *, log: bool, from_zero: bool = False) -> Axis:
         return axis(values, log=False)
     low, high = min(shown), max(shown)
     if log:
-        margin = max(0.04 * math.log10(high / low), 0.05) if high > low else 0.5
+        margin = max(0.04 * (math.log10(high) - math.log10(low)), 0.05) if high > low else 0.5
         return Axis(low / 10**margin, high * 10**margin, True)
     margin = 0.05 * (high - low) or 0.5 * abs(high) or 1.0
     return Axis(0.0 if from_zero and low >= 0 else low - margin, high + margin, False)

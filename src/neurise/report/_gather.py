@@ -12,7 +12,7 @@ from typing import Any
 from neurise import experiments
 from neurise.experiments import Cell, Experiment, grid, store
 from neurise.experiments.parts.command import command_line
-from neurise.experiments.parts.unit import Unit
+from neurise.report._numbers import counted
 
 READING_ORDER = ("ising_curves", "mnist", "dwave", "potts", "ghz", "noise_levels", "local_global", "theory")
 """The paper's; what is not named here comes last."""
@@ -42,12 +42,13 @@ class Section:
     @cached_property
     def planned(self) -> list[Cell]:
         """The cells of the scale, with the methods and from the seed on that were asked for."""
-        return [cell for unit in self._units for cell in unit.cells]
+        own: grid.Methods = {name: [{}] for name in self.experiment.methods}
+        methods = own if self.methods is None else grid.methods_of(self.rows)
+        return grid.cells_of(self.experiment, self.scale, methods, self._first)
 
-    @cached_property
-    def _units(self) -> list[Unit]:
-        first = min(row["seed"] for row in self.rows)
-        return grid.plan(self.experiment, self.scale, methods=self.methods or (), seed=first)
+    @property
+    def _first(self) -> int:
+        return min(int(row["seed"]) for row in self.rows)
 
     @property
     def rows(self) -> list[store.Row]:
@@ -57,9 +58,8 @@ class Section:
     @property
     def methods(self) -> list[str] | None:
         """The methods of the rows; None where the experiment has no choice of them, or all of its own were run."""
-        present = dict.fromkeys(row["parameters"].get("method") for row in self.rows)
-        named = [name for name in present if name in self.experiment.methods or name in self.experiment.more_methods]
-        return None if not self.experiment.methods or set(named) == set(self.experiment.methods) else named
+        found = list(grid.methods_of(self.rows))
+        return None if not self.experiment.methods or not found or set(found) == set(self.experiment.methods) else found
 
     @property
     def commands(self) -> dict[str | None, int]:
@@ -70,12 +70,15 @@ class Section:
     def command(self) -> str:
         """A command that makes such rows, put together from what they hold."""
         together = any(row.get("cells", 1) > 1 for row in self.rows)
+        offered = {**self.experiment.methods, **self.experiment.more_methods}
+        known = [name for name in self.methods or () if name in offered]  # of others the code need not be here
+        usual = any(len(unit.cells) > 1 for unit in grid.plan(self.experiment, self.scale, methods=known))
         return command_line(
             self.experiment.name,
             self.scale,
             methods=self.methods or (),
-            seed=min(row["seed"] for row in self.rows),
-            grouped=None if together == any(len(unit.cells) > 1 for unit in self._units) else together,
+            seed=self._first,
+            grouped=None if together == usual else together,
             device="cuda" if self._devices() == {"cuda"} else None,
         )
 
@@ -109,18 +112,23 @@ class Gathered:
     """Everything that some results files hold."""
 
     sections: list[Section]
-    damaged: dict[str, list[int]]  # lines that cannot be read, by file
-    unknown: dict[str, int]  # rows of experiments that this version does not have
+    left_out: dict[str, dict[int, str]]  # lines that are no rows, and why, by file
+    unknown: dict[str, int]  # rows of experiments, or of their scales, that this version does not have
+
+    @property
+    def told(self) -> list[str]:
+        """What was left out of which file and line, and why."""
+        return [line for path, lines in self.left_out.items() for line in store.told(path, lines)]
 
 
 def gather(paths: Sequence[Path]) -> Gathered:
     """Read results files; of several rows of one cell, also of different code or in different files, the last counts."""
     latest: dict[str, tuple[store.Row, str]] = {}
-    damaged: dict[str, list[int]] = {}
+    left_out: dict[str, dict[int, str]] = {}
     for path in paths:
         contents = store.read(path)
-        if contents.damaged:
-            damaged[str(path)] = contents.damaged
+        if contents.left_out:
+            left_out[str(path)] = contents.left_out
         for row in contents.rows:
             before = latest.get(row["key"])
             if row["status"] == "done" or before is None or before[0]["status"] != "done":
@@ -131,13 +139,15 @@ def gather(paths: Sequence[Path]) -> Gathered:
     grouped: dict[tuple[str, str], list[tuple[store.Row, str]]] = {}
     unknown: dict[str, int] = {}
     for row, file in latest.values():
-        if row["experiment"] in offered:
-            grouped.setdefault((row["experiment"], row["scale"]), []).append((row, file))
+        name, scale = row["experiment"], row["scale"]
+        if name in offered and scale in experiments.find(name).scales:
+            grouped.setdefault((name, scale), []).append((row, file))
         else:
-            unknown[row["experiment"]] = unknown.get(row["experiment"], 0) + 1
+            called = f"{name}, scale {scale}" if name in offered else name
+            unknown[called] = unknown.get(called, 0) + 1
     if not grouped:
         raise ValueError(f"no experiment of this version made these results: they are of {', '.join(unknown)}")
-    return Gathered([_section(*name, grouped[name]) for name in sorted(grouped, key=_place)], damaged, unknown)
+    return Gathered([_section(*name, grouped[name]) for name in sorted(grouped, key=_place)], left_out, unknown)
 
 
 def _section(name: str, scale: str, rows: list[tuple[store.Row, str]]) -> Section:
@@ -163,4 +173,4 @@ def _cores(machine: Mapping[str, Any]) -> str:
 
 def _counted(texts: Iterable[str]) -> list[str]:
     counts = Counter(texts)
-    return [f"{text}: {count} cells" if len(counts) > 1 else text for text, count in counts.items()]
+    return [f"{text}: {counted(count, 'cell')}" if len(counts) > 1 else text for text, count in counts.items()]

@@ -46,10 +46,15 @@ def with_spread(mean: float | None, spread: float | None) -> str:
         decimals = max(0, min(1 - math.floor(math.log10(spread)), MOST_DIGITS - 1 - power))
         seen = f"{spread:.{decimals}f}" if round(spread, decimals) else readable(spread, 2)
         return f"{mean:.{decimals}f} ± {seen}".replace("-", "−")
-    scale = 10.0**power
+    scale = 10.0 ** max(power, -300)  # a power that is no float's would be zero
     return f"({mean / scale:.2f} ± {spread / scale:.2f})×{power_of_ten(power)}".replace("-", "−")
 
 
 def power_of_ten(exponent: int) -> str:
     """Write 10 to a power."""
     return f"10{str(exponent).translate(SUPERSCRIPTS)}"
+
+
+def counted(number: int, thing: str) -> str:
+    """Count things: 1 cell, 2 cells, 12,000 cells."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#c48a00", "#3a9bd9", "#7f7f7f")
-"""After Okabe and Ito: different to every kind of eye, and seen on white as on black."""
+from neurise.drawing import COLOURS
+
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "ring", "bar")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "12 3", "1 2")
 

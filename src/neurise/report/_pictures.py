@@ -23,7 +23,7 @@ def grids(experiment: Experiment, grid: SampleGrid, rows: Sequence[store.Row], a
     """Write a grid of samples for each series, of its first seed."""
     first: dict[object, store.Row] = {}
     for row in sorted(rows, key=lambda row: int(row["seed"])):
-        if grid.array in row.get("arrays", {}):
+        if len(row.get("arrays", {}).get(grid.array, {}).get("shape", ())) == 4:
             first.setdefault(store.value(row, grid.series), row)
     if not first:
         return ""

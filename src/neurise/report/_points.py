@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neurise.experiments import Experiment, Field, Figure, store
-from neurise.experiments.parts.summary import entry, matches
+from neurise.experiments.parts.summary import entry, matches, number, split
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ def panels(experiment: Experiment, figure: Figure, rows: Sequence[store.Row]) ->
     for part in _values(own, figure.panel) if figure.panel else [None]:
         here = [row for row in own if figure.panel is None or store.value(row, figure.panel) == part]
         lines = []
-        for name in _values(here, figure.series) if figure.series else [None]:
-            line = [row for row in here if figure.series is None or store.value(row, figure.series) == name]
+        for label, line in _series(experiment, figure, here):
             for field in figure.y:
-                lines.append(Series(_label(experiment, figure, name, field), _points(figure, field, line)))
+                named = ", ".join(filter(None, (label, field.label if len(figure.y) > 1 or not label else "")))
+                lines.append(Series(named, _points(figure, field, line)))
         lines += [Series(floor.label, _points(figure, floor, here), True) for floor in figure.floors]
         lines = [line for line in lines if line.points]
         if any(not line.floor for line in lines):
@@ -71,21 +71,25 @@ def _points(figure: Figure, field: Field, rows: Sequence[store.Row]) -> list[Poi
     points = []
     for x in _values(rows, figure.x.name):
         here = [row for row in rows if store.value(row, figure.x.name) == x]
-        mean, spread, _ = entry(here, field.name)
-        if x is not None and mean is not None:
-            cells = sum(store.value(row, field.name) is not None for row in here)
+        mean, spread, _, cells = entry(here, field.name)
+        has_place = isinstance(x, str) or (x is not None and number(x) == x)
+        if has_place and mean is not None:
             points.append(Point(x, mean, spread, cells))
     numbers = all(isinstance(point.x, int | float) for point in points)
     return sorted(points, key=lambda point: point.x) if numbers else points
 
 
-def _label(experiment: Experiment, figure: Figure, name: Any, field: Field) -> str:
-    if figure.series is None:
-        return field.label
-    label = experiment.label(name)
-    if label == str(name) and isinstance(name, float | int):
-        label = f"{figure.series.replace('_', ' ')} {name:g}"
-    return label if len(figure.y) == 1 else f"{label}, {field.label}"
+def _series(experiment: Experiment, figure: Figure, rows: Sequence[store.Row]) -> list[tuple[str, Sequence[store.Row]]]:
+    """Split the rows of a panel into lines, with their labels; a number is called by its field too."""
+    found: list[tuple[str, Sequence[store.Row]]] = []
+    for name in _values(rows, figure.series) if figure.series else [None]:
+        line = [row for row in rows if figure.series is None or store.value(row, figure.series) == name]
+        label = "" if figure.series is None else experiment.label(name)
+        if label == str(name) and isinstance(name, float | int) and figure.series:
+            label = f"{figure.series.replace('_', ' ')} {name:g}"
+        for method, part in split(experiment, line, None, others=(figure.series, figure.panel)):
+            found.append((", ".join(filter(None, (label, method))), part))
+    return found
 
 
 def _values(rows: Sequence[store.Row], name: str) -> list[Any]:

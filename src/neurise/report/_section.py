@@ -9,6 +9,7 @@ from pathlib import Path
 from neurise.experiments import Figure
 from neurise.report._downloads import csv_link, svg_link
 from neurise.report._gather import Section
+from neurise.report._numbers import counted
 from neurise.report._pictures import grids
 from neurise.report._plot import hidden, plot
 from neurise.report._points import Panel, csv_rows, panels
@@ -56,7 +57,7 @@ def _figure(section: Section, figure: Figure) -> str:
     missing = sum(hidden(figure, panel) for panel in drawn)
     words = [figure.caption] if figure.caption else []
     words += ["Bars: one standard deviation over trials and instances."] if _has_bars(drawn) else []
-    words += [f"{missing} points that are not above zero have no place on a logarithmic axis."] if missing else []
+    words += [f"Not above zero, and so not on a logarithmic axis: {counted(missing, 'point')}."] if missing else []
     kind = "figure many" if len(drawn) > 1 else "figure"
     return (
         f'<section class="{kind}" id="{name}"><h3>{escape(figure.title)}</h3><div class="panels">{"".join(shown)}</div>'
@@ -102,8 +103,8 @@ def _commands(section: Section) -> str:
     """Write every command that made rows here; for rows that do not say, one that makes such rows."""
     parts = []
     for command, cells in section.commands.items():
-        counted = [f"{cells:,} cells" if cells > 1 else "one cell"] if len(section.commands) > 1 else []
-        words = ", ".join(counted if command else [*counted, "not recorded; put together from the rows"])
+        share = [counted(cells, "cell")] if len(section.commands) > 1 else []
+        words = ", ".join(share if command else [*share, "not recorded; put together from the rows"])
         parts.append(f"<p>{words}:</p>" if words else "")
         parts.append(f"<pre><code>{escape(command or section.command)}</code></pre>")
     return "".join(parts)
@@ -120,8 +121,8 @@ def _failures(section: Section) -> str:
         return ""
     lines = []
     for row in section.failed[:MOST_FAILURES]:
-        given = ", ".join(f"{name}={value}" for name, value in row["parameters"].items())
-        lines.append(f"<li><code>{escape(str(row.get('error')))}</code><br>{escape(given)}, seed={row['seed']}</li>")
+        given = ", ".join(f"{name}={value}" for name, value in {**row["parameters"], "seed": row["seed"]}.items())
+        lines.append(f"<li><code>{escape(str(row.get('error')))}</code><br>{escape(given)}</li>")
     more = len(section.failed) - MOST_FAILURES
     lines += [f"<li>and {more:,} more</li>"] if more > 0 else []
     return f'<h3>Cells that failed</h3><ul class="failed">{"".join(lines)}</ul>'

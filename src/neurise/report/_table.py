@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -12,6 +13,10 @@ from neurise.experiments.parts.summary import Block, Entry, blocks
 from neurise.report._downloads import csv_link
 from neurise.report._numbers import as_printed, readable, with_spread
 
+TIE = 2.0
+"""Standard errors of a difference within which two means are not told apart."""
+BOLD = "Bold: the best mean, and all within two standard errors of it. Where all tie, or each is one cell, nothing is bold."
+
 
 def tables(experiment: Experiment, table: Table, rows: Sequence[store.Row], anchor: str) -> str:
     """Write a declared table, one for each value that it is split by."""
@@ -20,7 +25,8 @@ def tables(experiment: Experiment, table: Table, rows: Sequence[store.Row], anch
     if not parts:
         return ""
     written = "".join(_table(experiment, table, block, published) for block in parts)
-    caption = f"<p>{escape(table.caption)}</p>" if table.caption else ""
+    words = [table.caption, BOLD if "<strong>" in written else ""]
+    caption = "".join(f"<p>{escape(text)}</p>" for text in words if text)
     source = f"<p>The paper's numbers: {escape(published.source)}. {escape(published.note)}</p>" if published else ""
     link = csv_link(f"{anchor}-{table.name}", _csv(table, parts), table.title)
     return (
@@ -31,7 +37,7 @@ def tables(experiment: Experiment, table: Table, rows: Sequence[store.Row], anch
 
 
 def _table(experiment: Experiment, table: Table, block: Block, published: Published | None) -> str:
-    """Write one table. The best mean of a column is bold; the paper's own columns stand last."""
+    """Write one table. The best means of a column are bold; the paper's own columns stand last."""
     printed = {} if published is None else {experiment.label(name): values for name, values in published.rows.items()}
     shown = [
         number for number, _ in enumerate(table.columns) if any(line[number].mean is not None for line in block.entries)
@@ -56,7 +62,7 @@ def _table(experiment: Experiment, table: Table, block: Block, published: Publis
     lines = []
     for place, label in enumerate(block.labels):
         cells = "".join(
-            _cell(block.entries[place][number], strong=place == best[number], with_floor=shared[number] is None)
+            _cell(block.entries[place][number], strong=place in best[number], with_floor=shared[number] is None)
             for number in shown
         )
         lines.append(_line(label, cells, block.counts[place], printed.get(label), published))
@@ -96,13 +102,29 @@ def _shared_floor(block: Block, column: int) -> float | None:
     return floors[0] if len({readable(floor) for floor in floors}) == 1 else None
 
 
-def _best(block: Block, column: int, lower: bool | None, real: str) -> int | None:
-    """Return the row with the best mean; real data do not compete, nor do sizes, nor one row alone."""
-    means = [(entries[column].mean, place) for place, entries in enumerate(block.entries)]
-    known = [(mean, place) for mean, place in means if mean is not None and block.labels[place] != real]
-    if lower is None or len(known) < 2 or all(label.isdecimal() for label in block.labels):
-        return None
-    return (min(known) if lower else max(known))[1]
+def _best(block: Block, column: int, lower: bool | None, real: str) -> set[int]:
+    r"""Return the rows with the best mean: the best, and all that are within two standard errors of it.
+
+    Row i ties with the best b where :math:`|m_i - m_b| \le 2 \sqrt{e_i^2 + e_b^2}`. A row of one cell has no error of its own
+    and is given the largest of the others. The answer is empty where no error is known, where all rows tie, and where there
+    is nothing to compare: real data do not compete, nor do sizes.
+    """
+    entries = {place: line[column] for place, line in enumerate(block.entries) if block.labels[place] != real}
+    means = {place: entry.mean for place, entry in entries.items() if entry.mean is not None}
+    known = [entry.spread for entry in entries.values() if entry.spread is not None]
+    if (
+        lower is None
+        or len(means) < 2
+        or not known
+        or all(label.partition(",")[0].isdecimal() for label in block.labels)
+    ):
+        return set()
+    errors = {place: max(known) if (error := entries[place].error) is None else error for place in means}
+    best = (min if lower else max)(means, key=means.__getitem__)
+    apart = {place: abs(mean - means[best]) for place, mean in means.items()}
+    reach = max(apart[place] for place in means if apart[place] <= TIE * math.hypot(errors[place], errors[best]))
+    tied = {place for place in means if apart[place] <= reach}
+    return set() if len(tied) == len(means) else tied
 
 
 def _csv(table: Table, parts: Sequence[Block]) -> list[list[Any]]:
@@ -110,6 +132,6 @@ def _csv(table: Table, parts: Sequence[Block]) -> list[list[Any]]:
     lines: list[list[Any]] = [["table", table.rows, "cells", *names]]
     for block in parts:
         for place, label in enumerate(block.labels):
-            numbers = [number for entry in block.entries[place] for number in entry]
+            numbers = [number for entry in block.entries[place] for number in (entry.mean, entry.spread, entry.floor)]
             lines.append([block.title, label, block.counts[place], *numbers])
     return lines

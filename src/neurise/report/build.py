@@ -8,8 +8,9 @@ from html import escape
 from pathlib import Path
 
 from neurise._version import __version__
-from neurise.persistence import write_atomically
+from neurise.files import write_text
 from neurise.report._gather import Gathered, Section, gather
+from neurise.report._numbers import counted
 from neurise.report._section import write_section
 from neurise.report._style import STYLE
 
@@ -27,11 +28,7 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Write the file; a page that is there is whole until the new one is."""
-
-        def put(place: Path) -> None:
-            place.write_text(self.html, encoding="utf-8")
-
-        write_atomically(path, put)
+        write_text(path, self.html)
 
 
 def build(paths: Sequence[str | Path], *, title: str = TITLE) -> Report:
@@ -51,21 +48,20 @@ def build(paths: Sequence[str | Path], *, title: str = TITLE) -> Report:
 
 
 def _summary(gathered: Gathered) -> str:
-    counted = [section.cells for section in gathered.sections]
-    done, planned = sum(pair[0] for pair in counted), sum(pair[1] for pair in counted)
+    cells = [section.cells for section in gathered.sections]
+    done, planned = sum(pair[0] for pair in cells), sum(pair[1] for pair in cells)
     failed = sum(len(section.failed) for section in gathered.sections)
     words = f"{done:,} of {planned:,} cells are done" + (f", {failed:,} failed" if failed else "")
     parts = [
-        f'<p class="about">{len(gathered.sections)} experiments; {words}; each says what was reduced and what was not run. '
+        f'<p class="about">{counted(len(gathered.sections), "experiment")}; {words}; each says what was reduced and what was '
+        "not run. "
         "Points are means over trials and instances. Dashed lines in the colour of the text are there to compare with: floors, "
         "which are what a perfect model would score from as many samples, and what memorising the training rows would score. "
         "The paper prints two tables of numbers, which stand beside ours; its figures hold none.</p>"
     ]
-    for path, lines in gathered.damaged.items():
-        listed = ", ".join(map(str, lines[:10]))
-        parts.append(f'<p class="missing">{escape(path)}: damaged lines were skipped ({listed}).</p>')
+    parts += [f'<p class="missing">{escape(told)}.</p>' for told in gathered.told]
     if gathered.unknown:
-        names = ", ".join(f"{name} ({count} rows)" for name, count in gathered.unknown.items())
+        names = "; ".join(f"{name} ({counted(count, 'row')})" for name, count in gathered.unknown.items())
         parts.append(f'<p class="missing">Left out, because this version has no such experiment: {escape(names)}.</p>')
     return "".join(parts)
 

@@ -27,7 +27,7 @@ def checked_sweeps(wanted: Any, conditionals: Conditionals, *, clean: bool, anyt
     given = dict(wanted) if isinstance(wanted, Mapping) else {0: wanted}
     found = {}
     for time, count in given.items():
-        t, sweeps = checks.whole("a time of sweeps", time), checks.whole("sweeps", count)
+        t, sweeps = checks.whole("a time of sweeps", time), checks.whole("sweeps", count, checks.MOST_STEPS)
         if t >= conditionals.noise.num_steps:
             raise ValueError(f"sweeps at time {t}: the chain has the times 0 … {conditionals.noise.num_steps - 1}")
         if sweeps and t == 0 and not clean:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neurise.progress import Progress
+from neurise.structure.evaluations import Evaluations
 from neurise.structure.gauge import zero_sum
 from neurise.structure.sources import LawSource
 
@@ -35,7 +35,8 @@ def information(log_table: np.ndarray) -> np.ndarray:
 
 def average(source: LawSource, x: np.ndarray, masses: np.ndarray, *, verbose: bool | None) -> Averages:
     """Average the tables of all pairs over rows of tokens, (R, sites), that weigh as much as ``masses``, (R,)."""
-    progress = Progress("couplings", "rows", verbose=verbose)
+    evaluations = Evaluations(source.evaluations(len(x)), verbose=verbose)
+    source.count = evaluations.count
     step, singles = source.rows_at_once(), []
     total = weighed = np.zeros(1)
     try:
@@ -48,10 +49,8 @@ def average(source: LawSource, x: np.ndarray, masses: np.ndarray, *, verbose: bo
             total = total + weights.sum(axis=0)
             weighed = weighed + np.einsum("rp,rpab->pab", weights, tables)
             singles.append(one)
-            done = min(len(x), start + step)
-            progress.update(done, done / len(x), last=done == len(x))
     finally:
-        progress.close()
+        evaluations.close()
     with np.errstate(invalid="ignore"):
         return Averages(weighed / total[:, None, None], total, np.concatenate(singles))
 

@@ -135,7 +135,7 @@ def _source(model: Any, alphabet: Alphabet, space: Space, probe: np.ndarray, y: 
         f"{type(model).__name__} has neither a likelihood, log_prob(X), nor clean conditionals, conditional(X, site) "
         f"({'; '.join(reasons)}). Fit a model that has one, NeurISE with keep_prob=0 say"
         + (
-            ", or take the conditionals of slightly noised laws with cycle=0; their couplings are weaker"
+            ", or take the conditionals of slightly noised laws with cycle=0 (--cycle 0); their couplings are weaker"
             if noisy
             else ""
         )

@@ -18,12 +18,19 @@ LOOKUP = 2**18
 """Configurations up to which the likelihood of all of them is computed once, where that is less than asking row by row."""
 NUMBERS = 2**24
 """Numbers that are held at a time."""
+TOKENS = 2**17
+"""Tokens of the configurations that a likelihood is asked for at a time: what can be counted while it goes on."""
+
+
+def _uncounted(number: int) -> None:
+    """Count nothing."""
 
 
 class LawSource(Protocol):
     """Something that knows the law of one and of two sites given the others."""
 
     space: Space
+    count: Callable[[int], None]  # called with the number of configurations that the model has just looked at
 
     def rows_at_once(self) -> int:
         """How many rows to ask for at a time."""
@@ -50,6 +57,7 @@ class Likelihood:
 
     def __init__(self, log_prob: Callable[[np.ndarray], np.ndarray], space: Space) -> None:
         self.log_prob, self.space = log_prob, space
+        self.count: Callable[[int], None] = _uncounted
         self.pairs = pairs_of(space.sites)
         self._law: np.ndarray | None = None
         others = space.states - 1
@@ -92,14 +100,22 @@ class Likelihood:
 
     def _values(self, tokens: np.ndarray) -> np.ndarray:
         if self.space.size > LOOKUP:
-            return self.log_prob(tokens)
+            return self._evaluated(tokens)
         if self._law is None:
-            self._law = self.log_prob(self.space.configurations().numpy())
+            self._law = self._evaluated(self.space.configurations().numpy())
         place = np.zeros(len(tokens), dtype=np.int64)
         for site in range(self.space.sites):
             place = place * self.space.states + tokens[:, site]
         values: np.ndarray = self._law[place]
         return values
+
+    def _evaluated(self, tokens: np.ndarray) -> np.ndarray:
+        """Ask the model, a block at a time."""
+        block, values = max(1, TOKENS // self.space.sites), []
+        for start in range(0, len(tokens), block):
+            values.append(self.log_prob(tokens[start : start + block]))
+            self.count(len(values[-1]))
+        return np.concatenate(values)
 
 
 class SiteConditionals:
@@ -115,6 +131,7 @@ class SiteConditionals:
 
     def __init__(self, conditional: Callable[[np.ndarray, int], np.ndarray], space: Space) -> None:
         self.conditional, self.space, self.pairs = conditional, space, pairs_of(space.sites)
+        self.count: Callable[[int], None] = _uncounted
 
     def rows_at_once(self) -> int:
         """How many rows fit."""
@@ -122,7 +139,10 @@ class SiteConditionals:
 
     def evaluations(self, rows: int) -> int:
         """Each site in each row, with each other site changed."""
-        return rows * self.space.sites * (1 + (self.space.sites - 1) * (self.space.states - 1))
+        return rows * self.space.sites * self._of_a_site()
+
+    def _of_a_site(self) -> int:
+        return 1 + (self.space.sites - 1) * (self.space.states - 1)
 
     def tables(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ask for every site with every other site set to every state."""
@@ -137,6 +157,7 @@ class SiteConditionals:
             asked = np.delete(changed, i, axis=1).reshape(-1, sites)
             with np.errstate(divide="ignore"):
                 answer = np.log(self.conditional(np.concatenate([x, asked]), i))
+            self.count(count * self._of_a_site())
             one[:, i] = answer[:count]
             among = np.delete(np.arange(sites), i)
             given[:, i, among] = answer[count:].reshape(count, sites - 1, states, states).swapaxes(2, 3)

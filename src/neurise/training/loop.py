@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from neurise import devices
+from neurise import deadline, devices
+from neurise.interrupts import Interrupts
 from neurise.progress import Progress
 from neurise.rows import Source
 from neurise.training import distributed
 from neurise.training.distributed import Team
 from neurise.training.objective import Objective
 from neurise.training.settings import Settings
-from neurise.training.state import CHECKPOINT, TrainingState, Weights, copied
+from neurise.training.state import CHECKPOINT, START_AGAIN, TrainingState, Weights, copied
 from neurise.training.step import Score, Step, noised, optimizer, scorer
 
 CHECK_EVERY = 50
@@ -29,8 +27,10 @@ AGREE_EVERY = 10
 """Steps between two looks of several processes at the clock and at Ctrl-C: each look waits for all of them."""
 CHECKPOINT_SHARE = 0.05
 """At most this share of the time goes into writing checkpoints."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""Ctrl-C, and what Slurm, Docker and Kubernetes send before they kill."""
+FORWARD = 1 / 3
+"""What an example costs in a validation, as a share of what it costs in a step."""
+LAST_LOOK = 0.2
+"""At most this share of a limited time is kept for the validation in the end."""
 
 Watcher = Callable[[TrainingState, Mapping[str, Any]], Any]
 """Called at every evaluation with the state of the run and the newest record; True ends the run."""
@@ -40,27 +40,8 @@ class TrainingDiverged(RuntimeError):
     """The loss became infinite or not a number. The model keeps the last good weights."""
 
 
-class Interrupts:
-    """While entered, the first signal sets :attr:`asked`, so that a step is never interrupted; a second one interrupts."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> Interrupts:
-        if threading.current_thread() is threading.main_thread():  # only the main thread may set handlers
-            for number in SIGNALS:
-                self._before[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _note(self, signum: int, frame: FrameType | None) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
+class BrokenOff(KeyboardInterrupt):
+    """A second Ctrl-C ended the training at once. The model is made of what was learnt until then."""
 
 
 def train(
@@ -77,12 +58,14 @@ def train(
     history: list[dict[str, float]],
     models: int | None = None,
     watchers: Sequence[Watcher] = (),
+    before: float = 0.0,
 ) -> str:
     """Minimise the objective's mean loss; the network ends with the last weights that score as well as the best.
 
     The validation set is noised once, before the start: every evaluation compares the same examples. ``history`` is
     filled as training goes, so that it is there whatever ends it. ``models`` says that the network is a stack of so many
-    models with data of their own. Returns why it ended: "steps", "time", "patience", "callback" or "interrupted".
+    models with data of their own. ``before`` are the seconds that the job has taken already: a run that goes on has taken those
+    of its checkpoint instead. Returns why it ended: "steps", "time", "patience", "callback" or "interrupted".
 
     Several processes that have joined a team (:mod:`neurise.training.distributed`) train one network, all the same way.
     """
@@ -90,22 +73,31 @@ def train(
     if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
         raise ValueError(f"{checkpoint} is a file; a checkpoint is kept in a folder")
     frozen = None if validation is None else noised(objective, validation, generator)
-    state = TrainingState(network, optimizer(network, settings), generator, history=history, models=models)
+    state = TrainingState(
+        network, optimizer(network, settings), generator, before=before, history=history, models=models
+    )
     path = None if checkpoint is None else checkpoint / CHECKPOINT
     if path is not None and _exists(path, team):
         if not resume:
-            raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or remove it")
+            raise FileExistsError(f"{path} exists; pass resume=True to go on from it, or {START_AGAIN}")
         state.restore(path, fingerprint)
+        if len(state.best_scores) not in (0, 0 if frozen is None else len(frozen[0])):
+            raise ValueError(
+                f"{path}: the tensor best_scores has {len(state.best_scores)} entries, not one per example"
+            )
+        if settings.max_seconds is not None:
+            settings = replace(settings, max_seconds=settings.max_seconds - (state.before - before))
     leads = team is None or team.is_leader
     shown = leads and verbose is not False
     progress = _progress(objective, rows, validation, settings, state, verbose) if shown else None
     good = copied(state.average)
     step = Step(objective, rows, state, settings, team)
     score = scorer(objective, frozen, state, settings, team)
+    batches = 0.0 if frozen is None else len(frozen[0]) / settings.batch_size
     with Interrupts() as interrupts:
         try:
             written = path if leads else None
-            reason = _run(step, score, good, interrupts, written, fingerprint, progress, watchers)
+            reason = _run(step, score, batches, good, interrupts, written, fingerprint, progress, watchers)
         finally:
             if progress is not None:
                 progress.close()
@@ -121,6 +113,7 @@ def train(
 def _run(
     step: Step,
     score: Score | None,
+    batches: float,
     good: Weights,
     interrupts: Interrupts,
     path: Path | None,
@@ -129,19 +122,19 @@ def _run(
     watchers: Sequence[Watcher],
 ) -> str:
     state, settings, rows, team = step.state, step.settings, step.rows, step.team
-    began, wrote, cost = time.monotonic() - state.seconds, time.monotonic(), 0.0
+    began, wrote, cost = deadline.now() - state.seconds, deadline.now(), 0.0
     # A fiftieth of the run lies between two evaluations, within reason.
     every = 200 if settings.max_steps is None else min(200, max(10, settings.max_steps // 50))
     sums: list[Tensor] = []
     called_off = stop = False
-    while (reason := _finished(settings, state, stop, called_off)) is None:
+    while (reason := _finished(settings, state, stop, called_off, batches)) is None:
         if rows.advance is not None:
             rows.advance(state.step)
         sums.append(step(progress_of(settings, state.step, state.seconds)))
         if team is None:
-            state.seconds, stop = time.monotonic() - began, interrupts.asked
+            state.seconds, stop = deadline.now() - began, interrupts.asked
         elif state.step % AGREE_EVERY == 0:  # a team looks at the clock and at Ctrl-C together, now and then
-            state.seconds, stop = team.agree(time.monotonic() - began, interrupts.asked)
+            state.seconds, stop = team.agree(deadline.now() - began, interrupts.asked)
         due = state.step % every == 0 or state.step == settings.max_steps
         if not due and len(sums) % CHECK_EVERY:
             continue
@@ -159,10 +152,10 @@ def _run(
             called_off = bool(watch(state, state.history[-1])) or called_off
         if team is not None and watchers:  # a callback may decide otherwise in another process
             called_off = team.agree(0.0, called_off)[1]
-        now = time.monotonic()
+        now = deadline.now()
         if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
             state.save(path, fingerprint)
-            wrote, cost = time.monotonic(), time.monotonic() - now
+            wrote, cost = deadline.now(), deadline.now() - now
     # The clock does not stop at an evaluation; what was learnt since the last one counts.
     if sums and reason == "time":
         mean = torch.stack(sums).mean(0).cpu()
@@ -187,8 +180,8 @@ def _give_up(lost: Tensor, mean: Tensor, state: TrainingState, good: Weights, se
     if state.models is None:
         what = "the weights became infinite" if bool(mean.isfinite()) else f"the loss became {float(mean)}"
         raise TrainingDiverged(
-            f"{what} near step {state.step}: try a smaller learning_rate (it is {settings.learning_rate:g}), or another loss "
-            "if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights"
+            f"{what} near step {state.step}: try a smaller training__learning_rate (it is {settings.learning_rate:g}), or "
+            "another loss if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights"
         )
     state.diverged = state.diverged | (lost & (state.stale < settings.patience))
     state.stale = torch.where(lost, settings.patience, state.stale)
@@ -206,15 +199,18 @@ def _exists(path: Path, team: Team | None) -> bool:
     return found
 
 
-def _finished(settings: Settings, state: TrainingState, stop: bool, called_off: bool) -> str | None:
+def _finished(settings: Settings, state: TrainingState, stop: bool, called_off: bool, batches: float) -> str | None:
+    """Say why the run is over, if it is; ``batches`` is how many the examples of a validation would make."""
     if stop:
         return "interrupted"
     if called_off:
         return "callback"
     if settings.max_steps is not None and state.step >= settings.max_steps:
         return "steps"
-    if settings.max_seconds is not None and state.seconds >= settings.max_seconds:
-        return "time"
+    if settings.max_seconds is not None and state.step > 0:
+        look = FORWARD * batches * state.seconds / state.step
+        if state.seconds + min(look, LAST_LOOK * settings.max_seconds) >= settings.max_seconds:
+            return "time"
     return "patience" if bool((state.stale >= settings.patience).all()) else None
 
 

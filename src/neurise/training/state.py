@@ -6,25 +6,25 @@ happened, bit for bit on a CPU.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
 
-from neurise.persistence import load_tensors, write_atomically
+from neurise.files import remove_leftovers
+from neurise.locks import running_in
+from neurise.training import checkpoint_file, distributed
+from neurise.training.checkpoint_file import under
 
 CHECKPOINT = "checkpoint.safetensors"
 PART = "part-"
 """How the folders of further parts of a model begin."""
-FORMAT = 2
+START_AGAIN = "start again: --force on the command line, neurise.training.state.remove_checkpoints(folder) in Python"
+"""How all checkpoints of a run are removed; a part that is left alone would be taken for one of the new run."""
 TIE = 1e-12
 """Nats. Scores that differ by less are equal: other machines round differently."""
 
@@ -49,7 +49,8 @@ class TrainingState:
     stale: Tensor = field(default_factory=lambda: torch.tensor(0))  # evaluations since the best one
     diverged: Tensor = field(default_factory=lambda: torch.tensor(False))
     step: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # of the loop
+    before: float = 0.0  # of what the job did before the loop
     history: list[dict[str, Any]] = field(default_factory=list)
     models: int | None = None
 
@@ -68,7 +69,11 @@ class TrainingState:
         which makes the standard error too small where rows are few; then the rule is nearer to keeping the best. Of many
         models, each is compared by itself, and one that has lost its patience is not compared any more.
         """
-        record: dict[str, Any] = {"step": float(self.step), "seconds": self.seconds, "loss": loss.tolist()}
+        record: dict[str, Any] = {
+            "step": float(self.step),
+            "seconds": self.before + self.seconds,
+            "loss": loss.tolist(),
+        }
         judged = self.stale < patience
         if self.models is not None:
             record |= {"judged": judged.tolist(), "diverged": self.diverged.tolist()}
@@ -126,58 +131,59 @@ class TrainingState:
 
     def save(self, path: Path, fingerprint: Mapping[str, Any]) -> None:
         """Write everything to one file."""
-        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        tensors |= {f"average.{name}": tensor for name, tensor in self.average.items()}
-        tensors |= {f"best.{name}": tensor for name, tensor in (self.best or {}).items()}
+        tensors = self._tensors() | {f"best.{name}": tensor for name, tensor in (self.best or {}).items()}
         for index, entries in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in entries.items()}
         tensors["generator"], tensors["best_scores"] = self.generator.get_state(), self.best_scores
         facts = {
-            "format": FORMAT,
-            "fingerprint": dict(fingerprint),
             "best_score": self.best_score.tolist(),
             "stale": self.stale.tolist(),
             "step": self.step,
             "seconds": self.seconds,
+            "before": self.before,
             "history": self.history,
         }
-        contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        state = json.dumps(facts)
-        metadata = {"state": state, "checksum": _checksum(state, contiguous)}
-        write_atomically(path, lambda place: save_file(contiguous, place, metadata=metadata))
+        checkpoint_file.write(path, fingerprint, facts, tensors)
 
     def restore(self, path: Path, fingerprint: Mapping[str, Any]) -> None:
         """Take everything back from a file, after checking that it belongs to the same data and settings."""
-        tensors = load_tensors(path)
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-        if "state" not in metadata:
-            raise ValueError(f"{path} is no checkpoint of neurise")
-        if metadata.get("checksum") != _checksum(metadata["state"], tensors):
-            raise ValueError(f"{path} is damaged: its checksum does not match; remove it and start again")
-        facts = json.loads(metadata["state"])
-        if facts["format"] != FORMAT:
-            raise ValueError(f"{path} has format {facts['format']!r}, and this version of neurise reads {FORMAT}")
-        before = facts["fingerprint"]
-        differing = [key for key in {**fingerprint, **before} if before.get(key) != fingerprint.get(key)]
-        if differing:
-            changes = "; ".join(f"{key} was {before.get(key)!r}, is {fingerprint.get(key)!r}" for key in differing)
-            raise ValueError(f"{path} belongs to another run ({changes}); resume with the same, or remove the file")
-        self.network.load_state_dict(_under("network.", tensors))
-        # A file keeps its tensors in an order of its own; the average keeps that of the network's parameters.
-        average, best = _under("average.", tensors), _under("best.", tensors)
-        self.average = {name: average[name].to(tensor) for name, tensor in self.average.items()}
-        self.best = {name: best[name].to(tensor) for name, tensor in self.average.items()} if best else None
+        facts, tensors = checkpoint_file.read(path, fingerprint, START_AGAIN)
+        wanted = {**self._tensors(), "generator": self.generator.get_state()}
+        if under("best.", tensors):
+            wanted |= {f"best.{name}": tensor for name, tensor in self.average.items()}
+        try:
+            checkpoint_file.check_tensors(tensors, wanted)
+            self._take(facts, tensors)
+        except (ValueError, RuntimeError) as error:
+            raise ValueError(f"{path} is no checkpoint of this run: {error}; {START_AGAIN}") from error
+
+    def _tensors(self) -> Weights:
+        """Return the weights and their average, as a checkpoint names them."""
+        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        return tensors | {f"average.{name}": tensor for name, tensor in self.average.items()}
+
+    def _take(self, facts: checkpoint_file.Facts, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what was read."""
         moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _under("optimizer.", tensors).items():
+        for name, tensor in under("optimizer.", tensors).items():
             index, _, entry = name.partition(".")
             moments.setdefault(int(index), {})[entry] = tensor
+        if facts.best_score.isfinite().any() and not len(tensors["best_scores"]):
+            raise ValueError("the tensor best_scores is empty, and state.best_score is not infinite")
+        checkpoint_file.check_moments(moments, self.optimizer, facts.step)
+        if facts.best_score.shape != self.best_score.shape or facts.stale.shape != self.stale.shape:
+            raise ValueError(f"best_score and stale must have the shape {tuple(self.stale.shape)}")
+        self.network.load_state_dict(under("network.", tensors))
+        # A file keeps its tensors in an order of its own; the average keeps that of the network's parameters.
+        average, best = under("average.", tensors), under("best.", tensors)
+        self.average = {name: average[name].to(tensor) for name, tensor in self.average.items()}
+        self.best = {name: best[name].to(tensor) for name, tensor in self.average.items()} if best else None
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         self.generator.set_state(tensors["generator"])
-        self.best_score = torch.tensor(facts["best_score"], dtype=torch.float64)
-        self.stale = torch.tensor(facts["stale"])
+        self.best_score, self.stale = facts.best_score, facts.stale
         self.best_scores = tensors["best_scores"].to(next(iter(self.average.values())).device)
-        self.step, self.seconds, self.history[:] = facts["step"], facts["seconds"], facts["history"]
+        self.step, self.seconds, self.history[:] = facts.step, facts.seconds, facts.history
+        self.before = facts.before
 
 
 def part_folder(folder: Path, number: int) -> Path:
@@ -185,11 +191,38 @@ def part_folder(folder: Path, number: int) -> Path:
     return folder if number == 0 else folder / f"{PART}{number}"
 
 
+def checkpoints_in(folder: Path) -> list[Path]:
+    """Return the checkpoints of a run, those of its further parts too, whether or not the first is there."""
+    return [place for place in (folder / CHECKPOINT, *sorted(folder.glob(f"{PART}*/{CHECKPOINT}"))) if place.exists()]
+
+
+@contextmanager
+def claimed(folder: Path | None, parts: int, *, resume: bool) -> Iterator[None]:
+    """Hold the folder of a run's checkpoints, after checking that what is there may be gone on from.
+
+    A run that starts afresh where any part of another is left, or that has fewer parts than are there, is refused before
+    it has begun.
+    """
+    if folder is None:
+        yield
+        return
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; a checkpoint is kept in a folder")
+    with running_in(folder) if distributed.is_leader() else nullcontext():
+        found, own = checkpoints_in(folder), {part_folder(folder, number) / CHECKPOINT for number in range(parts)}
+        if found and not resume:
+            raise FileExistsError(f"{found[0]} exists; pass resume=True to go on from it, or {START_AGAIN}")
+        if strange := [place for place in found if place not in own]:
+            raise ValueError(f"{strange[0]} belongs to another run, of more parts than this one; {START_AGAIN}")
+        yield
+
+
 def remove_checkpoints(folder: Path) -> None:
     """Remove the checkpoint of a run and those of its further parts; nothing else that is in the folder is touched."""
     (folder / CHECKPOINT).unlink(missing_ok=True)
     for part in folder.glob(f"{PART}*"):
         (part / CHECKPOINT).unlink(missing_ok=True)
+        remove_leftovers(part)
         with suppress(OSError):  # something else is in it
             part.rmdir()
 
@@ -197,16 +230,3 @@ def remove_checkpoints(folder: Path) -> None:
 def copied(weights: Weights) -> Weights:
     """Copy weights."""
     return {name: tensor.clone() for name, tensor in weights.items()}
-
-
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> Weights:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _checksum(state: str, tensors: Mapping[str, Tensor]) -> str:
-    """Digest everything that is restored: a flipped bit in a weight would otherwise go unseen."""
-    total = hashlib.sha256(state.encode())
-    for name, tensor in sorted(tensors.items()):
-        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        total.update(tensor.numpy().tobytes())
-    return total.hexdigest()

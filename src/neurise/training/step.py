@@ -23,11 +23,12 @@ from neurise.training.state import TrainingState, Weights
 
 VALIDATION_EXAMPLES = 16384
 """At most so many noised examples are scored in a validation."""
-AT_ONCE = 2**28
+AT_ONCE = 2**26
 """Bytes that scoring may take: small batches would make a validation of a few long products one of many short ones."""
-ON_GPU = 4
+ON_GPU = 16
 """So many times as much on a GPU: fifty models in small pieces would take longer to be judged than to be trained."""
-
+PIECES = 16
+"""Slices of examples where the time is looked at between two of them."""
 
 Score = Callable[[], Tensor]
 """What scores the averaged weights as they are: float64, (n,), or (n, models)."""
@@ -220,10 +221,12 @@ def noised(objective: Objective, validation: Source, generator: Generator) -> An
     return objective.draw(validation.spread(examples, generator=generator), generator=generator)
 
 
-def slices(objective: Objective, drawn: Any, device: torch.device) -> Iterator[tuple[Any, ...]]:
-    """Cut drawn examples into pieces that fit into memory on a device."""
+def slices(
+    objective: Objective, drawn: Any, device: torch.device, *, in_pieces: bool = False
+) -> Iterator[tuple[Any, ...]]:
+    """Cut drawn examples into slices that fit into memory on a device; ``in_pieces`` into a few at least."""
     examples = len(drawn[0])
-    size = examples_at_once(objective, device)
+    size = min(examples_at_once(objective, device), max(1, examples // PIECES) if in_pieces else examples)
     for start in range(0, examples, size):
         yield _slice(drawn, start, min(start + size, examples))
 

@@ -14,6 +14,8 @@ import torch
 
 from neurise import discovery
 from neurise.checks import positive_whole
+from neurise.interrupts import raised_outside_imports
+from neurise.modeling.search_space import as_parameters
 from neurise.presets import Configuration
 from neurise.progress import Progress
 from neurise.tuning.study import open_study, without_password
@@ -74,7 +76,8 @@ class Search:
             "score_is": "mean of -log p, or of a bound on it, over the validation rows, in nats a row",
             "searched": sorted(budget.space),
         }
-        return Configuration(budget.model, {**fixed, **length, **best.params}, best.value, facts)
+        found = as_parameters(budget.space, best.params, budget.fixed)
+        return Configuration(budget.model, {**fixed, **length, **found}, best.value, facts)
 
 
 def counts(study: optuna.Study) -> dict[str, int]:
@@ -97,7 +100,8 @@ def tune(search: Search, *, workers: int = 1, verbose: bool | None = None) -> Co
         raise ValueError(f"seconds must be positive, got {search.seconds!r}")
     study = search.open()
     missing = trials - sum(counts(study).values())
-    deadline = None if search.seconds is None else time.time() + search.seconds
+    # One clock for all processes of a machine, which nobody sets back.
+    deadline = None if search.seconds is None else time.monotonic() + search.seconds
     progress = Progress("tuning", "trials", verbose=verbose, done=trials - missing, fraction=1 - missing / trials)
     try:
         if workers == 1 or missing <= 1:
@@ -117,16 +121,24 @@ def _work(
     search: Search, study: optuna.Study, tickets: Iterator[int], deadline: float | None, progress: Progress | None
 ) -> None:
     for place in tickets:
-        if deadline is not None and time.time() >= deadline:
+        if deadline is not None and time.monotonic() >= deadline:
             return
         study.sampler = search.sample(place)
-        # A configuration that does not fit into memory is a bad one; the search goes on.
-        study.optimize(
-            lambda trial: run_trial(search.task, trial), n_trials=1, catch=(MemoryError, torch.OutOfMemoryError)
-        )
+        _one_trial(search.task, study)
         _keep(search, study)
         if progress is not None:
             _show(progress, search, study)
+
+
+def _one_trial(task: Task, study: optuna.Study) -> None:
+    try:
+        # A configuration that does not fit into memory is a bad one; the search goes on.
+        study.optimize(lambda trial: run_trial(task, trial), n_trials=1, catch=(MemoryError, torch.OutOfMemoryError))
+    except (AssertionError, UnboundLocalError) as error:
+        # What Optuna makes of a full disk under its journal, and of Ctrl-C while the end of a trial is written.
+        if isinstance(error.__context__, OSError | KeyboardInterrupt):
+            raise error.__context__ from None
+        raise
 
 
 def _work_together(
@@ -157,7 +169,8 @@ def _work_together(
 def _worker(search: Search, workers: int, taken: Any, trials: int, deadline: float | None) -> None:
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
     try:
-        _work(search, search.open(), _tickets(taken, trials), deadline, None)
+        with raised_outside_imports():
+            _work(search, search.open(), _tickets(taken, trials), deadline, None)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
 

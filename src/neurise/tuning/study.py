@@ -102,33 +102,18 @@ def _journal(path: Path) -> BaseStorage:
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
+    from neurise.tuning.journal import JournalLock
+
     if path.is_dir():
         raise ValueError(f"{path} is a folder; a study is kept in a file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    _mend(path)
+    lock = JournalLock(str(path))
+    lock.acquire()  # mends what a crash has left
+    lock.release()
     try:
-        return JournalStorage(JournalFileBackend(str(path)))
+        return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is no journal of a study, or is damaged ({error}); name another file") from error
-
-
-def _mend(path: Path) -> None:
-    """Set aside the half line that a crash left at the end of a journal: the next line would be written behind it."""
-    from optuna.storages.journal import JournalFileSymlinkLock
-
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    lock = JournalFileSymlinkLock(str(path))  # the one that writers take, so that no line is cut that is being written
-    lock.acquire()
-    try:
-        content = path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content) and (whole or content.startswith(b"{")):
-            path.with_name(f"{path.name}.damaged").write_bytes(content[whole:])
-            with path.open("r+b") as file:
-                file.truncate(whole)
-    finally:
-        lock.release()
 
 
 def is_address(storage: str) -> bool:

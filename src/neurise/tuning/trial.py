@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from neurise.modeling.model import Model
-from neurise.modeling.search_space import Choice, Domain, Integer, LogUniform
+from neurise.modeling.search_space import Choice, Domain, Integer, LogUniform, Unless, ZeroOr, as_parameters
 from neurise.training.loop import TrainingDiverged, progress_of
 from neurise.tuning.task import Task
 
@@ -24,10 +24,22 @@ INTERRUPTED = "interrupted"
 
 
 def run_trial(task: Task, trial: optuna.Trial) -> float:
-    """Train with the parameters that the trial suggests; return its score. Raises ``TrialPruned`` for a hopeless one."""
+    """Train with the parameters that the trial suggests; return its score. Raises ``TrialPruned`` for a hopeless one.
+
+    A trial that Ctrl-C ends, whatever it was about to do, says so: it has not failed.
+    """
+    try:
+        return _trained(task, trial)
+    except KeyboardInterrupt:
+        trial.set_user_attr(INTERRUPTED, True)
+        raise
+
+
+def _trained(task: Task, trial: optuna.Trial) -> float:
     from optuna import TrialPruned
 
-    chosen = {name: _suggest(trial, name, domain) for name, domain in task.space.items()}
+    drawn = {name: _suggest(trial, name, domain) for name, domain in task.space.items()}
+    chosen = as_parameters(task.space, drawn, task.fixed)
     looked = 0
 
     def look(step: int, seconds: float, losses: Mapping[str, float], fitted: Model) -> None:
@@ -58,7 +70,6 @@ def run_trial(task: Task, trial: optuna.Trial) -> float:
     except TrainingDiverged as error:
         raise TrialPruned(str(error)) from None
     if model.stopped_ == "interrupted":
-        trial.set_user_attr(INTERRUPTED, True)
         raise KeyboardInterrupt
     if model.history_:
         trial.set_user_attr("steps", int(model.history_[-1]["step"]))
@@ -71,16 +82,21 @@ def distribution(domain: Domain) -> BaseDistribution:
     """Say in Optuna's words where a parameter may lie."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+    if isinstance(domain, Unless):
+        return distribution(domain.domain)
     if isinstance(domain, Choice):
         return CategoricalDistribution(domain.values)
     if isinstance(domain, Integer):
         return IntDistribution(domain.low, domain.high)
+    if isinstance(domain, ZeroOr):
+        return FloatDistribution(domain.start, domain.high)
     return FloatDistribution(domain.low, domain.high, log=isinstance(domain, LogUniform))
 
 
 def _suggest(trial: optuna.Trial, name: str, domain: Domain) -> Any:
+    found: Any = distribution(domain)
     if isinstance(domain, Choice):
-        return trial.suggest_categorical(name, domain.values)
-    if isinstance(domain, Integer):
-        return trial.suggest_int(name, domain.low, domain.high)
-    return trial.suggest_float(name, domain.low, domain.high, log=isinstance(domain, LogUniform))
+        return trial.suggest_categorical(name, found.choices)
+    if isinstance(domain, Integer | Unless):
+        return trial.suggest_int(name, found.low, found.high)
+    return trial.suggest_float(name, found.low, found.high, log=found.log)

@@ -10,8 +10,9 @@ import numpy as np
 from neurise.datasets._annealers.inert import object_in_npz
 from neurise.datasets._annealers.problem import Problem, problem_of_terms
 from neurise.datasets._annealers.reads import Reads, as_counts, as_numbers, as_spins
-from neurise.datasets._annealers.reads_npz import load, reads_of_npz
+from neurise.datasets._annealers.reads_npz import reads_of_npz
 from neurise.datasets._sources import locate
+from neurise.datasets.formats.arrays import load_arrays
 
 ADVANTAGE = {263: 5, 678: 5, 958: 5, 1312: 5, 2084: 29, 5627: 33}
 """Qubits of each published instance, and how many batches of reads there are of it."""
@@ -60,7 +61,7 @@ def _published(name: str, qubits: int) -> Reads:
     for batch in range(1, ADVANTAGE[qubits] + 1):
         url = f"{FOLDER}/results/forward/4.1/{instance}/{batch}.npz"
         path = locate([f"{batch}.npz"], within=within, urls=[url], check=_check_batch)
-        arrays = load(path, ("solutions", "energies", "num_occurrences"))
+        arrays = load_arrays(path, ("solutions", "energies", "num_occurrences"))
         spins.append(as_spins(arrays["solutions"], str(path), labels, bits=False))
         rows = len(spins[-1])
         counts.append(as_counts(arrays["num_occurrences"], rows, f"{path}: num_occurrences"))
@@ -85,7 +86,7 @@ def _check_couplings(path: Path) -> None:
 
 
 def _check_batch(path: Path) -> None:
-    load(path, ("solutions", "energies", "num_occurrences"))
+    load_arrays(path, ("solutions", "energies", "num_occurrences"))
 
 
 def _described(reads: Reads, info: dict[str, Any]) -> Reads:

@@ -49,7 +49,7 @@ def reads_of_bqpjson(data: Mapping[str, Any], where: str) -> Reads:
 
     ``num_occurrences`` is not of the standard, but understood: how often a solution was read.
     """
-    labels, solutions = _labels(data, where), _solutions(data, "assignment", where)
+    labels, solutions = labels_of_bqpjson(data, where), _solutions(data, "assignment", where)
     columns = column_of(labels, where)
     boolean = _domain(data, where) == "boolean"
     values = np.full((len(solutions), len(labels)), np.nan)
@@ -80,7 +80,7 @@ def reads_of_dwisc(data: Mapping[str, Any], where: str) -> Reads:
 
     The problem is not among it.
     """
-    labels, solutions = _labels(data, where), _solutions(data, "solution", where)
+    labels, solutions = labels_of_bqpjson(data, where), _solutions(data, "solution", where)
     for row, solution in enumerate(solutions):
         if len(solution["solution"]) != len(labels):
             raise ValueError(
@@ -94,7 +94,8 @@ def reads_of_dwisc(data: Mapping[str, Any], where: str) -> Reads:
     return Reads(labels, spins, _counts(solutions, where), rows, None, _described(data) | {"vartype": "SPIN"})
 
 
-def _labels(data: Mapping[str, Any], where: str) -> Labels:
+def labels_of_bqpjson(data: Mapping[str, Any], where: str) -> Labels:
+    """List the variables of a document."""
     ids = data.get("variable_ids")
     if not isinstance(ids, list) or not ids or not all(isinstance(label, int | str) for label in ids):
         raise ValueError(f"{where}: variable_ids is {ids!r:.80}; a list of numbers is needed, one a column")
@@ -138,8 +139,11 @@ def _domain(data: Mapping[str, Any], where: str) -> str:
 
 def _number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{what} is {value!r}; a number is needed")
-    return float(value)
+        raise ValueError(f"{what} is {value!r:.80}; a number is needed")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{what} has {len(str(value))} digits, which is more than a float can hold") from None
 
 
 def _terms(data: Mapping[str, Any], key: str, fields: tuple[str, ...], where: str) -> list[Mapping[str, Any]]:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from neurise import json_text
 from neurise.datasets._annealers.problem import Labels, Problem
-from neurise.datasets._annealers.reads_npz import load
-from neurise.persistence import write_atomically
+from neurise.datasets.formats.arrays import load_arrays
+from neurise.files import write_atomically, write_text
 
 PLAN = "plan.json"
 
@@ -47,7 +48,7 @@ class Chunks:
 
     def get(self, index: int) -> dict[str, np.ndarray]:
         """Give a chunk back, the spins under ``spins``."""
-        arrays = dict(self._held[index] if self.folder is None else load(self._path(index)))
+        arrays = dict(self._held[index] if self.folder is None else load_arrays(self._path(index)))
         packed = arrays.pop("samples_packed", np.zeros(0))
         if packed.ndim != 2 or packed.shape[1] != -(-self.sites // 8):
             raise ValueError(f"{self._path(index)} is not a chunk of this run; remove it and run again")
@@ -81,12 +82,11 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
     if not path.is_file():
         if folder.is_dir() and any(folder.glob("chunk-*.npz")):
             raise ValueError(f"{folder} holds chunks and no {PLAN}; choose another folder")
-        write_atomically(path, lambda temporary: _write_text(temporary, json.dumps(plan, indent=2) + "\n"))
+        write_text(path, json.dumps(plan, indent=2) + "\n")
         return
-    try:
-        there = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged ({error}); remove the folder and start again") from error
+    there = json_text.read(path)
+    if not isinstance(there, dict):
+        raise ValueError(f"{path} is damaged: it is no plan; remove the folder and start again")
     if there != plan:
         keys = [key for key in {**there, **plan} if there.get(key) != plan.get(key)]
         told = "; ".join(f"{key} was {there.get(key)!r} and is {plan.get(key)!r}" for key in keys)
@@ -96,7 +96,3 @@ def _claim(folder: Path, plan: dict[str, Any]) -> None:
 def _write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

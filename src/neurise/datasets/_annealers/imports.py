@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neurise.datasets._annealers.bqpjson import problem_of_bqpjson, reads_of_bqpjson, reads_of_dwisc
+from neurise import json_text
+from neurise.datasets._annealers.bqpjson import labels_of_bqpjson, problem_of_bqpjson, reads_of_bqpjson, reads_of_dwisc
+from neurise.datasets._annealers.dimod_json import as_bqpjson, labels_of_model
 from neurise.datasets._annealers.problem import Labels, Problem, few, problem_of_terms
 from neurise.datasets._annealers.reads import Reads, as_counts, as_spins
 from neurise.datasets._annealers.reads_npz import reads_of_npz
@@ -31,7 +32,7 @@ def read(source: Any) -> Reads:
         if path.suffix.lower() == ".npz":
             return reads_of_npz(path)
         if path.suffix.lower() == ".json":
-            return _reads_of_json(read_json(path), str(path))
+            return _reads_of_json(json_text.read(path), str(path))
         raise ValueError(f"{path}: the ending {path.suffix!r} is not known; reads are in .npz or .json files")
     if all(hasattr(source, name) for name in SAMPLESET):
         return _reads_of_sampleset(source, "the SampleSet")
@@ -46,7 +47,7 @@ def read(source: Any) -> Reads:
 def as_problem(given: Any, labels: Labels) -> Problem:
     """Make a problem of a dimod model, a pair (h, J), bqpjson, the JSON of a dimod model, or a file of one of these."""
     if isinstance(given, str | Path):
-        return _problem_of_json(read_json(Path(given)), labels, str(given))
+        return _problem_of_json(json_text.read(Path(given)), labels, str(given))
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, Mapping) for part in given):
         return problem_of_terms(*given, 0.0, labels, "problem")
     if isinstance(given, Mapping):
@@ -59,30 +60,23 @@ def as_problem(given: Any, labels: Labels) -> Problem:
     )
 
 
-def variables_of(given: Any) -> Labels:
+def variables_of(given: Any, where: str = "problem") -> Labels:
     """List the variables of a problem, before there are reads that would name them."""
     if isinstance(given, str | Path):
-        given = read_json(Path(given))
+        found = json_text.read(Path(given))
+        if not isinstance(found, Mapping):  # a text in a file is no name of another file
+            raise ValueError(f"{given} is JSON of another kind, of type {type(found).__name__}; a problem is an object")
+        return variables_of(found, str(given))
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, Mapping) for part in given):
         h, J = given
         return tuple(dict.fromkeys([*h, *(end for key in J if isinstance(key, tuple) for end in key)]))
     if isinstance(given, Mapping) and isinstance(given.get("variable_ids"), list):
-        return tuple(given["variable_ids"])
+        return labels_of_bqpjson(given, where)
     if isinstance(given, Mapping) and isinstance(given.get("variable_labels"), list):
-        return tuple(need("dimod", "dwave").BinaryQuadraticModel.from_serializable(given).variables)
+        return labels_of_model(given, where)
     if all(hasattr(given, name) for name in MODEL):
         return tuple(given.variables)
-    raise ValueError(f"problem is of type {type(given).__name__}, and names no variables")
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is damaged, cut short or no JSON: {error}") from error
+    raise ValueError(f"{where} is of type {type(given).__name__}, and names no variables")
 
 
 def _reads_of_json(data: Any, where: str) -> Reads:
@@ -91,8 +85,8 @@ def _reads_of_json(data: Any, where: str) -> Reads:
             dimod = need("dimod", "dwave")
             try:
                 sampleset = dimod.SampleSet.from_serializable(data)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise ValueError(f"{where} is a damaged SampleSet ({error!r})") from error
+            except Exception as error:  # it has no error of its own: a wrong field shows as any of a dozen
+                raise ValueError(f"{where} is a damaged SampleSet ({error!r:.200})") from error
             return _reads_of_sampleset(sampleset, where)
         solutions = data.get("solutions")
         first = solutions[0] if isinstance(solutions, list) and solutions else None
@@ -125,12 +119,7 @@ def _reads_of_sampleset(sampleset: Any, where: str) -> Reads:
 
 def _problem_of_json(data: Any, labels: Labels, where: str) -> Problem:
     if isinstance(data, Mapping) and data.get("type") == "BinaryQuadraticModel":
-        dimod = need("dimod", "dwave")
-        try:
-            model = dimod.BinaryQuadraticModel.from_serializable(data)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{where} is a damaged BinaryQuadraticModel ({error!r})") from error
-        return _problem_of_model(model, labels, where)
+        return problem_of_bqpjson(as_bqpjson(data, where), labels, where)
     if isinstance(data, Mapping) and "linear_terms" in data and "quadratic_terms" in data:
         return problem_of_bqpjson(data, labels, where)
     keys = f"an object with {few(list(data))}" if isinstance(data, Mapping) else f"a {type(data).__name__}"

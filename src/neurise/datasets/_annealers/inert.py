@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 import struct
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from neurise.datasets.formats.arrays import open_npz, read_header
 
 FORMATS = {"f8": "d", "f4": "f", "i8": "q", "i4": "i", "u8": "Q", "u4": "I", "b1": "?"}
 """numpy's names of scalar types, and struct's."""
@@ -22,32 +21,26 @@ FORMATS = {"f8": "d", "f4": "f", "i8": "q", "i4": "i", "u8": "Q", "u4": "I", "b1
 
 def object_in_npz(path: Path, key: str) -> Any:
     """Read one array of Python numbers, text, tuples, lists and dictionaries that numpy had to pickle."""
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(f"{key}.npy") as file:
-            version = np.lib.format.read_magic(file)
-            read_header = (
-                np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            )
+    with open_npz(path) as archive:
+        if key not in archive.names:
+            raise ValueError(f"{path} has no array {key!r}, only {', '.join(archive.names[:20])}")
+        with archive.open(key) as (file, _):
             shape, _, dtype = read_header(file)
             data = file.read()
         if not dtype.hasobject or shape != ():
             raise ValueError(f"{key} is of type {dtype} and shape {shape}; a single Python object was expected")
+        _check_memo(data)
         found = _Unpickler(io.BytesIO(data)).load()
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        KeyError,
-        ValueError,
-        pickle.UnpicklingError,
-        struct.error,
-    ) as error:
-        raise ValueError(f"{path} is damaged, cut short or not what it should be ({error})") from error
-    except Exception as error:  # a damaged pickle can raise anything, as the wrong stand-in is called in the wrong way
-        raise ValueError(f"{path} is damaged: {key} cannot be read ({type(error).__name__})") from error
-    if not isinstance(found, _Array) or len(found.entries) != 1:
-        raise ValueError(f"{path}: {key} is no array of one Python object")
+        if not isinstance(found, _Array) or len(found.entries) != 1:
+            raise ValueError(f"{key} is no array of one Python object")
     return found.entries[0]
+
+
+def _check_memo(data: bytes) -> None:
+    """Refuse to remember anything under a number that is larger than the file: a list would be made as long as that."""
+    for code, argument, _ in pickletools.genops(data):
+        if "PUT" in code.name and isinstance(argument, int) and argument > len(data):
+            raise ValueError(f"its pickle counts {argument:,} things in {len(data):,} bytes")
 
 
 class _Array:

@@ -85,8 +85,9 @@ def problem_of_arrays(edges: Any, J: Any, h: Any, offset: Any, labels: Labels, w
     try:
         couplings = np.asarray(J, dtype=float)
         fields = np.zeros(sites) if h is None else np.asarray(h, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{where}: J and h must be numbers ({error})") from error
+        constant = float(offset)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{where}: J, h and the offset must be numbers ({error})") from error
     if couplings.shape != (len(pairs),):
         raise ValueError(f"{where}: J has the shape {couplings.shape}; one for each of {len(pairs)} couplers is needed")
     if fields.shape != (sites,):
@@ -105,9 +106,9 @@ def problem_of_arrays(edges: Any, J: Any, h: Any, offset: Any, labels: Labels, w
         if not np.isfinite(values).all():
             place = int((~np.isfinite(values)).argmax())
             raise ValueError(f"{where}: {what} has {values[place]} at position {place}; it must be finite")
-    if not np.isfinite(float(offset)):
+    if not np.isfinite(constant):
         raise ValueError(f"{where}: the offset is {offset}; it must be finite")
-    return Problem(pairs, couplings, fields, float(offset))
+    return Problem(pairs, couplings, fields, constant)
 
 
 def problem_of_terms(h: Mapping[Any, Any], J: Mapping[Any, Any], offset: Any, labels: Labels, where: str) -> Problem:

@@ -44,6 +44,8 @@ class Reads:
 
         Reads are drawn, not rows: a configuration that was read often can be on both sides, as with independent reads.
         """
+        if not self.labels:
+            raise ValueError(f"{name} has reads of no variables")
         column_of(self.labels, name)
         rows = dict(self.rows)
         if self.problem is not None:
@@ -123,7 +125,10 @@ def as_counts(values: Any, n: int, what: str) -> np.ndarray:
 
 def as_numbers(values: Any, n: int, what: str) -> np.ndarray:
     """Check that there is one finite number for each of n rows."""
-    numbers = np.asarray(values)
+    try:
+        numbers = np.asarray(values)
+    except ValueError as error:  # lists of several lengths among them
+        raise ValueError(f"{what} must be one number a row ({error})") from error
     if numbers.dtype.kind not in "iuf":
         odd = next((value for value in np.ravel(numbers).tolist() if not isinstance(value, int | float)), numbers.dtype)
         raise ValueError(f"{what} has {odd!r}; numbers are needed")

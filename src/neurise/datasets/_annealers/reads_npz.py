@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 
 from neurise.datasets._annealers.problem import Labels, Problem, problem_of_arrays
 from neurise.datasets._annealers.reads import Reads, as_counts, as_numbers, as_spins
+from neurise.datasets.formats.arrays import load_arrays
 
 PACKED = ("samples_packed", "configs_packed")
 PLAIN = ("samples", "configs", "spins", "solutions")
@@ -19,6 +18,18 @@ COUNTS = ("num_occurrences", "counts")
 ENERGIES = ("energies", "energy")
 LABELS = ("qubit_ids", "variable_ids")
 OTHER = ("n_qubits", "batch", "edges", "J", "h", "offset")
+OWN = (*PACKED, *ENERGIES, *LABELS, "num_occurrences", "n_qubits", "batch", "J", "h")
+"""Names by which one knows a file of reads from other archives."""
+
+
+def holds_reads(path: Path) -> bool:
+    """Whether an archive is one of reads, by the names of its arrays alone; anything else that the path leads to is not."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {name.removesuffix(".npy") for name in archive.namelist()}
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return False
+    return bool(names.intersection(OWN)) and bool(names.intersection((*PACKED, *PLAIN)))
 
 
 def reads_of_npz(path: Path) -> Reads:
@@ -29,7 +40,7 @@ def reads_of_npz(path: Path) -> Reads:
     ``num_occurrences`` or ``counts``, ``energies``, ``batch``, ``qubit_ids``; and the problem: ``edges``, (couplers, 2)
     column numbers, ``J``, ``h``, ``offset``. Single values of any other name are kept as they are.
     """
-    where, arrays = str(path), load(path)
+    where, arrays = str(path), load_arrays(path)
     known = (*PACKED, *PLAIN, *COUNTS, *ENERGIES, *LABELS, *OTHER)
     unknown = [key for key, values in arrays.items() if key not in known and values.ndim]
     if unknown:
@@ -41,8 +52,11 @@ def reads_of_npz(path: Path) -> Reads:
     if values.ndim != 2:
         raise ValueError(f"{where}: {key} has the shape {values.shape}; one row a read is needed")
     sites = _sites(arrays, values, packed, where)
+    unpacked = (
+        _unpacked(values, sites, f"{where}: {key}") if packed else None
+    )  # before names are made for so many sites
     labels = _labels(arrays, sites, where)
-    spins = _unpacked(values, sites, f"{where}: {key}") if packed else as_spins(values, where, labels, bits=None)
+    spins = as_spins(values, where, labels, bits=None) if unpacked is None else unpacked
     if not len(spins):
         raise ValueError(f"{where} has no reads")
     counts_key, energies_key = _one_of(arrays, COUNTS, where), _one_of(arrays, ENERGIES, where)
@@ -56,19 +70,6 @@ def reads_of_npz(path: Path) -> Reads:
         counts = as_counts(arrays[counts_key], len(spins), f"{where}: {counts_key}")
     info = {name: values.item() for name, values in arrays.items() if name not in known}
     return Reads(labels, spins, counts, rows, _problem(arrays, labels, where), info | {"vartype": "SPIN"})
-
-
-def load(path: Path, keys: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-    """Read all arrays of a file, or those that are named. Python objects are never read."""
-    try:
-        with path.open("rb") as file:  # opened here, because numpy leaves a file open that turns out to be no archive
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it does not end as an archive does")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                return {key: archive[key] for key in (archive.files if keys is None else keys)}
-    except (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged, cut short or no .npz file of plain arrays ({error})") from error
 
 
 def _one_of(arrays: dict[str, np.ndarray], keys: tuple[str, ...], where: str) -> str | None:
@@ -85,7 +86,9 @@ def _sites(arrays: dict[str, np.ndarray], values: np.ndarray, packed: bool, wher
         return int(values.shape[1])
     given = arrays["n_qubits"]
     if given.size != 1 or given.dtype.kind not in "iu" or given.item() < 1:
-        raise ValueError(f"{where}: n_qubits is {given.tolist()!r}; one positive whole number is needed")
+        raise ValueError(f"{where}: n_qubits is {given.tolist()!r:.80}; one positive whole number is needed")
+    if not packed and given.item() != values.shape[1]:
+        raise ValueError(f"{where}: n_qubits is {given.item()}, and the rows have {values.shape[1]} columns")
     return int(given.item())
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from neurise import checks
+
+MOST_SIDE = 2**10
+"""A million sites."""
+
 
 def check_side(side: int) -> int:
     """Insist on a side that makes a lattice."""
     if isinstance(side, bool) or side != int(side) or side < 2:
         raise ValueError(f"side must be a whole number, at least 2, got {side}")
-    return int(side)
+    return checks.count("side", side, MOST_SIDE)
 
 
 def square_lattice(side: int, *, wraps: bool) -> np.ndarray:

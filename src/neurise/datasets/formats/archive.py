@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neurise import json_text
 from neurise.dataset import Dataset
+from neurise.datasets.formats.arrays import open_npz
 from neurise.datasets.formats.truth import truth_of
 
 ROWS = ("train", "validation", "test")
@@ -47,15 +46,12 @@ SMALL = 2**22
 
 def read_npz(path: Path, label_column: str | int | None) -> dict[str, Any]:
     """Read the arrays of an archive, by what they are; ``info`` as a dictionary."""
-    with path.open("rb") as file:
-        archive = guarded(path, partial(np.load, file, allow_pickle=False))
-        if isinstance(archive, np.ndarray):
-            raise ValueError(f"{path} is a single .npy array; give it that ending")
-        extra = [key for key in archive.files if key.startswith(OF_INFO)]
-        names = _fields(path, [key for key in archive.files if key not in extra], label_column)
-        found = {field: guarded(path, partial(archive.__getitem__, key)) for key, field in names.items()}
+    with open_npz(path) as archive:
+        extra = [key for key in archive.names if key.startswith(OF_INFO)]
+        names = _fields(path, [key for key in archive.names if key not in extra], label_column)
+        found: dict[str, Any] = {field: archive.array(key) for key, field in names.items()}
         counts = found.get("weights") if "counts" in names else None
-        more = {key.removeprefix(OF_INFO): guarded(path, partial(archive.__getitem__, key)) for key in extra}
+        more = {key.removeprefix(OF_INFO): archive.array(key) for key in extra}
     if counts is not None:
         _check_counts(path, counts)
     if "info" in found or more:
@@ -83,16 +79,6 @@ def write_npz(path: Path, dataset: Dataset, rows: np.ndarray) -> None:
     arrays["info"] = np.array(json.dumps(plain, default=_plain))
     with path.open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-
-
-def guarded(path: Path, read: Callable[[], Any]) -> Any:
-    """Read, and say which file it was if its bytes are not what they should be."""
-    try:
-        return read()
-    except (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        if "allow_pickle" in str(error) and "Object arrays" in str(error):
-            raise ValueError(f"{path} holds Python objects, which are never read; save an array of numbers") from error
-        raise ValueError(f"{path} is damaged, cut short or no {path.suffix} file ({error})") from error
 
 
 def _fields(path: Path, keys: list[str], label_column: str | int | None) -> dict[str, str]:
@@ -129,10 +115,8 @@ def _check_counts(path: Path, counts: np.ndarray) -> None:
 def _info(path: Path, array: np.ndarray | None) -> dict[str, Any]:
     if array is None:
         return {}
-    try:
-        info = json.loads(array.item()) if array.shape == () and array.dtype.kind == "U" else None
-    except json.JSONDecodeError:
-        info = None
+    given = array.shape == () and array.dtype.kind == "U"
+    info = json_text.parse(array.item(), f"{path}: info") if given else None
     if not isinstance(info, dict):
         raise ValueError(f"{path}: info is not a JSON object; {str(array.ravel()[:1].tolist())[:60]}")
     return info

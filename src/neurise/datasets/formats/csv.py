@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NoReturn, TextIO
 
@@ -14,6 +15,15 @@ BLOCK = 2**18
 
 Line = tuple[int, list[str]]
 """A line's number, from 1, and its cells."""
+
+
+@contextmanager
+def parsing(path: Path) -> Iterator[None]:
+    """Say which file it was that has no cells and lines."""
+    try:
+        yield
+    except csv.Error as error:
+        raise ValueError(f"{path} is no comma-separated text: {error}") from error
 
 
 def write_csv(stream: TextIO, rows: np.ndarray, delimiter: str = ",") -> None:
@@ -94,6 +104,11 @@ def labels_of(tags: Sequence[str | int]) -> np.ndarray:
         return np.array([int(tag) for tag in tags], dtype=np.int64)
     except (ValueError, OverflowError):
         return np.array(tags, dtype=str)
+
+
+def may_be_names(cells: Sequence[str]) -> bool:
+    """Whether single letters may be the names of columns: all of the alphabet, and none twice."""
+    return len(set(cells)) == len(cells) and all(cell.isalpha() for cell in cells)
 
 
 def counts_columns(rows: np.ndarray) -> bool:

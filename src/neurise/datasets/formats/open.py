@@ -11,27 +11,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-GZIP = b"\x1f\x8b"
-"""How a gzip file begins, whatever its name is."""
+from neurise.datasets.formats.unpacking import LONGEST_LINE, open_bytes
+
+BLOCK = 2**20
 
 
 @contextmanager
-def open_text(path: Path, newline: str | None = None) -> Iterator[TextIO]:
+def open_text(path: Path, newline: str | None = None, *, longest_line: int | None = LONGEST_LINE) -> Iterator[TextIO]:
     """Open a text in UTF-8, through gzip where its first bytes say so; what is wrong with it is said in one line."""
+    with damage_named(path):
+        try:
+            with (
+                open_bytes(path, longest_line=longest_line) as raw,
+                io.TextIOWrapper(raw, encoding="utf-8-sig", newline=newline) as text,
+            ):
+                yield text
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is no text in UTF-8: {_first_fault(path)}") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a whole file, through gzip where its first bytes say so, whatever its name is."""
+    with damage_named(path), open_bytes(path, longest_line=None) as file:
+        return b"".join(iter(lambda: file.read(BLOCK), b""))
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Say which file it was that cannot be unpacked."""
     try:
-        with open_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline=newline) as text:
-            yield text
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text in UTF-8: {_first_fault(path)}") from error
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is a gzip file that is cut short or damaged ({error})") from error
-
-
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading, through gzip where its first bytes say so."""
-    with path.open("rb") as file:
-        packed = file.read(2) == GZIP
-    return cast(BinaryIO, gzip.open(path, "rb")) if packed else path.open("rb")
 
 
 def begins_like_fasta(path: Path) -> bool:
@@ -60,7 +71,7 @@ def create_text(path: Path, *, packed: bool) -> Iterator[TextIO]:
 
 
 def _first_fault(path: Path) -> str:
-    with open_bytes(path) as file:
+    with open_bytes(path, longest_line=None) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")

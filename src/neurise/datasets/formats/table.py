@@ -15,7 +15,8 @@ import numpy as np
 
 from neurise.datasets.formats import csv as _csv
 from neurise.datasets.formats.columns import as_weights, count_of, find_columns, is_count
-from neurise.datasets.formats.csv import Line, counts_columns, is_symbol, labels_of, symbols_of
+from neurise.datasets.formats.csv import Line, counts_columns, is_symbol, labels_of, may_be_names, parsing, symbols_of
+from neurise.datasets.formats.digits import Digits
 from neurise.datasets.formats.growing import Growing
 from neurise.datasets.formats.histogram import Guess
 from neurise.datasets.formats.missing import Missing
@@ -38,21 +39,22 @@ def read_table(
     label_column: str | int | None = None,
     count_column: str | int | None = None,
     guess: bool = True,
+    split: bool = True,
     missing: Missing | None = None,
 ) -> Table:
     """Read whole numbers or single letters, and the labels and the counts or weights of their own columns.
 
     The first line is a header where none of its cells is a symbol like those below. Numbers come in the smallest type
-    that holds them all. With ``guess`` a histogram (see :mod:`neurise.datasets.formats.histogram`) is recognised. Lines that lack
-    a value are an error, or left to ``missing``.
+    that holds them all. With ``guess`` a histogram (see :mod:`neurise.datasets.formats.histogram`) is recognised, and with
+    ``split`` a single column of bit strings (see :mod:`neurise.datasets.formats.digits`). Lines that lack a value are an error,
+    or left to ``missing``.
     """
     for quick in (True, False) if missing is None else (False,):  # what is missing is counted once
         try:
-            with open_text(path, newline="") as file:
-                reader = _Reader(path, label_column, count_column, Guess() if guess else None, missing, quick)
+            with parsing(path), open_text(path, newline="") as file:
+                asked = (label_column, count_column)
+                reader = _Reader(path, asked, Guess() if guess else None, split, missing, quick)
                 return reader.read(file)
-        except csv.Error as error:
-            raise ValueError(f"{path} is no comma-separated text: {error}") from error
         except _LabelsAreText:
             continue
     raise AssertionError("the slow way knows every label")
@@ -75,13 +77,14 @@ class _Reader:
     def __init__(
         self,
         path: Path,
-        label_column: str | int | None,
-        count_column: str | int | None,
+        asked: tuple[str | int | None, str | int | None],
         guess: Guess | None,
+        split: bool,
         missing: Missing | None,
         quick: bool,
     ) -> None:
-        self.path, self.asked, self.guess, self.missing = path, (label_column, count_column), guess, missing
+        self.path, self.asked, self.guess, self.split, self.missing = path, asked, guess, split, missing
+        self.digits: Digits | None = None
         self.quick, self.line, self.numbers = quick, 0, True
         self.rows, self.tags, self.counts = Growing(), list[str | int](), list[np.ndarray]()
 
@@ -115,15 +118,29 @@ class _Reader:
         # The first cell of the second line sets what all of them must be.
         self.numbers = is_symbol((second or first)[1][site], numbers=True)
         symbols = any(is_symbol(first[1][site], self.numbers) for site in self.columns.sites)
+        if self.split and len(self.columns.sites) == 1:
+            self.digits = Digits.of((second or first)[1][site], first[1][site])
+            symbols = symbols or (self.digits is not None and self.digits.fits(first[1][site]))
         header = self.columns.named or (second is not None and (not symbols or self._names_counts(first, second)))
-        if header or not self.numbers or self.asked != (None, None):
+        if header or not self.numbers or self.asked != (None, None) or len(self.columns.sites) == 1:
             self.guess = None
+        if second is None and not header and not self.numbers:
+            self._refuse_a_header_alone(first)
+        self.quick = self.quick and self.digits is None
         block = [] if header else list(self._complete(iter([first])))
         if second is not None:
             block.append(second)
         if block:
             self._take(block)
         return header
+
+    def _refuse_a_header_alone(self, line: Line) -> None:
+        """One line of letters that all differ can be the names of columns as well as a row."""
+        if self.digits is None and may_be_names([line[1][site].strip() for site in self.columns.sites]):
+            raise ValueError(
+                f"{self.path} has a single line, of different letters: it may be a header without rows; if it is a row, "
+                "write a header above it"
+            )
 
     def _names_counts(self, first: Line, second: Line) -> bool:
         """Whether the first line has a word where the second has a count."""
@@ -194,6 +211,12 @@ class _Reader:
         cells = block
         if len(columns.sites) < columns.width:
             cells = [(number, [cells[site] for site in columns.sites]) for number, cells in block]
+        if self.digits is not None:
+            split = self.digits.take([texts[0] for _, texts in cells])
+            if split is not None:
+                self.rows.add(split)
+                return
+            self._join(self.digits, cells)
         self._add(symbols_of(self.path, cells, columns.sites, self.delimiter, numbers=self.numbers))
 
     def _add(self, values: np.ndarray) -> None:
@@ -204,6 +227,19 @@ class _Reader:
                 return
             self._put_back(self.guess)
         self.rows.add(values)
+
+    def _join(self, digits: Digits, block: list[Line]) -> None:
+        """Make numbers of the digits again: they are no strings of one length."""
+        if digits.sure:
+            number, texts = next(line for line in block if not digits.fits(line[1][0]))
+            raise ValueError(
+                f"{self.path}, line {number}, column {self.columns.sites[0] + 1}: {texts[0][:20]!r} is no string of "
+                f"{digits.width} digits like those before"
+            )
+        self.digits = None
+        if len(self.rows):
+            held, self.rows = self.rows.array(), Growing()
+            self._add(digits.numbers(held))
 
     def _put_back(self, guess: Guess) -> None:
         """Make the first column symbols again: it does not count."""
@@ -218,6 +254,10 @@ class _Reader:
     def _table(self, header: bool) -> Table:
         info: dict[str, Any] = {} if self.missing is None else {"missing": self.missing.to_dict()}
         counts = as_weights(self.counts, only_whole=self.columns.whole) if self.counts else None
+        if self.digits is not None and not self.digits.sure:
+            self._join(self.digits, [])
+        if self.digits is not None:
+            info["bitstrings"] = "named" if self.digits.named else "recognised"
         if self.guess is not None and not self.guess.holds():
             self._put_back(self.guess)
         if self.guess is not None:
@@ -227,7 +267,7 @@ class _Reader:
             raise _LabelsAreText
         rows = self.rows.array()
         # A header that counts the columns counts all of them: its 0 stands above the first.
-        symbols_first = self.guess is None and self.columns.sites[0] == 0
+        symbols_first = self.guess is None and self.digits is None and self.columns.sites[0] == 0
         begin = int(not header and symbols_first and counts_columns(rows))
         labels, counts = (None if part is None else part[begin:] for part in (labels, counts))
         return Table(rows[begin:], labels, counts, info)

@@ -22,7 +22,7 @@ def read_windows(path: Path, window: int, stride: int | None = None, *, join_spa
     for name, value in (("window", window), ("stride", stride)):
         if isinstance(value, bool) or value != int(value) or value < 1:
             raise ValueError(f"{name} must be a positive whole number, got {value!r}")
-    with open_text(path) as file:
+    with open_text(path, longest_line=None) as file:
         text = file.read()
     _check(path, text)
     if join_spaces:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,13 +12,13 @@ import numpy as np
 
 from neurise.alphabet import as_matrix
 from neurise.dataset import Dataset
-from neurise.datasets.formats.archive import write_npz
-from neurise.datasets.formats.csv import BLOCK, as_cells, counts_columns, quoting_of, write_csv
+from neurise.datasets.formats.archive import OF_INFO, write_npz
+from neurise.datasets.formats.csv import BLOCK, as_cells, counts_columns, may_be_names, quoting_of, write_csv
 from neurise.datasets.formats.endings import ENDINGS, FASTA, TABLES, ending_of, is_packed, listed
 from neurise.datasets.formats.fasta import write_fasta
 from neurise.datasets.formats.histogram import looks_counted
 from neurise.datasets.formats.open import create_text
-from neurise.persistence import write_atomically
+from neurise.files import write_atomically
 
 ROW_ENDINGS = tuple(ending for ending in ENDINGS if ending != ".txt")
 """A text alone does not say where a row ends."""
@@ -30,15 +30,30 @@ def check_ending(path: str | Path) -> None:
         raise ValueError(f"{path}: a text does not say where a row ends; use one of {listed(ROW_ENDINGS)}")
 
 
-def write_rows(path: str | Path, rows: Any) -> None:
-    """Write rows, (N, sites), as ``.npy``, ``.npz`` (named ``X``), ``.csv``, ``.tsv`` or ``.fasta``: whole, or not at all."""
-    place, matrix = Path(path), as_matrix(rows, "rows")
+def check_beside(path: str | Path, names: Collection[str]) -> None:
+    """Refuse a file that cannot hold numbers of those names beside its rows."""
+    if names and ending_of(Path(path)) not in (".npz", *TABLES):
+        raise ValueError(
+            f"{path} holds rows alone; {' and '.join(names)} can be written to .npz, {' or '.join(TABLES)}"
+        )
+
+
+def write_rows(path: str | Path, rows: Any, beside: Mapping[str, np.ndarray] | None = None) -> None:
+    """Write rows, (N, sites), as ``.npy``, ``.npz`` (named ``X``), ``.csv``, ``.tsv`` or ``.fasta``: whole, or not at all.
+
+    ``beside`` are numbers of each row, by name: the first columns of a table, which gets a header then, or arrays ``info.NAME``
+    of an ``.npz`` file, which reading gives back in ``info``.
+    """
+    place, matrix, more = Path(path), as_matrix(rows, "rows"), dict(beside or {})
     check_ending(place)
+    check_beside(place, more)
     ending = ending_of(place)
     if ending == ".npy":
         write: Callable[[Path], None] = partial(_write_npy, rows=matrix)
     elif ending == ".npz":
-        write = partial(_write_npz, rows=matrix)
+        write = partial(_write_npz, rows=matrix, beside=more)
+    elif more:
+        write = partial(_write_beside, rows=matrix, beside=more, delimiter=_delimiter(ending))
     elif ending in FASTA:
         write = partial(_write_fasta, rows=matrix, names=None)
     else:
@@ -96,9 +111,25 @@ def _write_npy(path: Path, rows: np.ndarray) -> None:
         np.save(file, rows, allow_pickle=False)
 
 
-def _write_npz(path: Path, rows: np.ndarray) -> None:
+def _write_npz(path: Path, rows: np.ndarray, beside: Mapping[str, np.ndarray]) -> None:
+    arrays = {"X": rows, **{OF_INFO + name: values for name, values in beside.items()}}
     with path.open("wb") as file:
-        np.savez(file, X=rows)
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def _write_beside(path: Path, rows: np.ndarray, beside: Mapping[str, np.ndarray], delimiter: str) -> None:
+    with create_text(path, packed=is_packed(path)) as file:
+        write_table(file, rows, beside, delimiter)
+
+
+def write_table(file: TextIO, rows: np.ndarray, beside: Mapping[str, np.ndarray], delimiter: str = ",") -> None:
+    """Write a header, and each row behind the numbers that belong to it."""
+    sites = [f"s{site}" for site in range(rows.shape[1])]
+    csv.writer(file, delimiter=delimiter, lineterminator="\n").writerow([*beside, *sites])
+    if beside:
+        _write_lines(file, rows, list(beside.values()), delimiter)
+    else:
+        write_csv(file, rows, delimiter)
 
 
 def _write_fasta(path: Path, rows: np.ndarray, names: list[str] | None) -> None:
@@ -135,15 +166,17 @@ def _write_table(
             [*names, "count" if whole else "weight"],
         )
     # A header also tells rows apart that would be taken for something else without it.
-    header = columns or looks_counted(rows) or counts_columns(rows)
+    header = columns or looks_counted(rows) or counts_columns(rows) or _looks_named(rows)
     with create_text(path, packed=is_packed(path)) as file:
         if header:
-            sites = [f"s{site}" for site in range(rows.shape[1])]
-            csv.writer(file, delimiter=delimiter, lineterminator="\n").writerow([*names, *sites])
-        if columns:
-            _write_lines(file, rows, columns, delimiter)
+            write_table(file, rows, dict(zip(names, columns, strict=True)), delimiter)
         else:
             write_csv(file, rows, delimiter)
+
+
+def _looks_named(rows: np.ndarray) -> bool:
+    """Whether rows would be taken for the names of columns: a single one of different letters."""
+    return len(rows) == 1 and rows.dtype.kind in "US" and may_be_names(as_cells(rows)[0].tolist())
 
 
 def _write_lines(file: TextIO, rows: np.ndarray, columns: list[np.ndarray], delimiter: str) -> None:

@@ -1,0 +1,71 @@
+"""Pictures of couplings at small and large sizes, on a lattice and on none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import figure_checks
+import numpy as np
+import pytest
+
+from neurise import datasets, structure
+from neurise.structure.recovery import Structure
+
+
+def made(sites: int, states: int, *, edges: np.ndarray | None = None) -> Structure:
+    """A chain of couplings with noise, or other edges, with one edge missed and one too many."""
+    rng = np.random.default_rng(sites)
+    pairs = np.stack([np.arange(sites - 1), np.arange(1, sites)], axis=1) if edges is None else edges
+    values = rng.normal(0, 0.05, (sites, sites))
+    adjacency = np.zeros((sites, sites), dtype=bool)
+    for i, j in pairs.tolist():
+        values[i, j] += rng.choice([-1.2, 1.2])
+        adjacency[i, j] = adjacency[j, i] = True
+    values = np.triu(values, 1) + np.triu(values, 1).T
+    i, j = pairs[0].tolist()
+    adjacency[i, j] = adjacency[j, i] = False
+    adjacency[0, -1] = adjacency[-1, 0] = True
+    shape = np.array([[1, -1], [-1, 1]]) if states == 2 else np.eye(states) - 1 / states
+    fields = np.zeros(sites if states == 2 else (sites, states))
+    errors = np.full((sites, sites), 0.05)
+    tables = values[:, :, None, None] * shape
+    return Structure(np.arange(states), tables, fields, errors, adjacency, 0.3, "two groups", (), 1000)
+
+
+@pytest.mark.parametrize("sites", [2, 4, 25, 263])
+@pytest.mark.parametrize("states", [2, 5, 21])
+def test_couplings_without_a_lattice_are_a_matrix(
+    sites: int, states: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sites == 263 and states == 21:
+        pytest.skip("half a gigabyte of tables, which look like those of 5")
+    found = made(sites, states)
+    figure = figure_checks.drawn_figure(monkeypatch, lambda: structure.draw(found, tmp_path / "a.png"))
+    figure_checks.check(figure)
+    left = figure.axes[0]
+    assert (left.get_xlabel(), left.get_ylabel()) == ("site", "site")  # and no ring, which the sites do not form
+    assert left.lines[:] == []
+
+
+@pytest.mark.parametrize("side", [2, 3, 5])
+@pytest.mark.parametrize("lattice", [True, False])
+def test_a_truth_beside_it(side: int, lattice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = datasets.edwards_anderson(side=side, seed=0)
+    data = data if lattice else replace(data, shape=None)
+    found = made(side**2, 2, edges=data.edges)
+    figure = figure_checks.drawn_figure(monkeypatch, lambda: structure.draw(found, tmp_path / "a.png", data))
+    figure_checks.check(figure)
+    assert len(figure.axes) == 4
+    edges = figure.axes[2].collections
+    assert {part.get_label() for part in edges} == {"no edge", "edges"}
+    words = ("dotted", "outlined") if lattice else ("rings", "squares")
+    assert any(word in figure.axes[1].get_title() for word in words)
+
+
+def test_positions_that_are_given_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = np.random.default_rng(0).normal(size=(25, 2))
+    figure = figure_checks.drawn_figure(
+        monkeypatch, lambda: structure.draw(made(25, 2), tmp_path / "a.pdf", positions=places)
+    )
+    np.testing.assert_array_equal(figure.axes[0].collections[0].get_offsets(), places)
