@@ -100,6 +100,21 @@ def conditional(pmf: Any, space: Space, site: int) -> Tensor:
     return torch.where(context > 0, split / context, 1 / space.states)
 
 
+def out_of_order(law: Tensor, space: Space, order: Sequence[int]) -> Tensor:
+    """Rearrange a law over places of an order to one over the sites, ``order`` being the site at each place."""
+    places = [0] * len(order)
+    for place, site in enumerate(order):
+        places[site] = place
+    return in_order(law, space, places)
+
+
+def in_order(law: Tensor, space: Space, order: Sequence[int]) -> Tensor:
+    """Undo :func:`out_of_order`: rearrange a law over sites to one over places of an order."""
+    if list(order) == list(range(space.sites)):
+        return law
+    return law.view([space.states] * space.sites).permute(list(order)).reshape(-1)
+
+
 def _push(
     conditionals: Conditionals, t: int, site: int, current: Tensor, label: Tensor | None, *, heat_bath: bool = False
 ) -> None:

@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from neurise.chain_law import chain_law, conditional, contexts, noised, product_law, start_law, swept
+from neurise.chain_law import (
+    chain_law,
+    conditional,
+    contexts,
+    in_order,
+    noised,
+    out_of_order,
+    product_law,
+    start_law,
+    swept,
+)
 from neurise.conditionals.base import Conditionals
 from neurise.exact_conditionals import ExactConditionals
 from neurise.laws import as_law, distance
@@ -71,9 +80,9 @@ def law(model: Sampler, y: Any = None, *, start: Any = None, sweeps: Any = None)
     begin = None
     if start is not None:
         wider = Space(space.sites, space.states + 1) if len(start) != space.size and _has_mask(model) else space
-        begin = _to_chain(as_law(start, wider.size, "start"), wider, model.order_)
+        begin = in_order(as_law(start, wider.size, "start"), wider, model.order_)
     parts = [weight * model.chain_law(label, begin, sweeps) for label, weight in model.label_terms(y)]
-    return _to_user(torch.stack(parts).sum(0) if len(parts) > 1 else parts[0], space, model.order_)
+    return out_of_order(torch.stack(parts).sum(0) if len(parts) > 1 else parts[0], space, model.order_)
 
 
 def _has_mask(model: Any) -> bool:
@@ -92,7 +101,7 @@ def bound(model: ReverseChain, pmf: Any, start: Any = None, *, y: Any = None) ->
     conditionals = model.conditionals
     noise, space = conditionals.noise, conditionals.noise.space
     target = as_law(pmf, space.size, "pmf").to(conditionals.device)
-    in_chain = _to_chain(target, space, model.order_)
+    in_chain = in_order(target, space, model.order_)
     terms = model.label_terms(y)
     if len(terms) > 1:
         raise ValueError("the theorem is about one reverse chain; a model with labels has one for each: give y")
@@ -112,18 +121,3 @@ def bound(model: ReverseChain, pmf: Any, start: Any = None, *, y: Any = None) ->
     gamma = 0.0 if start is None else distance(as_law(start, len(own), "start").to(own.device), own)
     tv = distance(law(model, y, start=start, sweeps=0), target)
     return Bound(delta, eta, gamma, noise.num_steps, delta + noise.num_steps * eta + gamma, tv)
-
-
-def _to_user(current: Tensor, space: Space, order: Sequence[int]) -> Tensor:
-    """Rearrange a law over places of the order to one over the user's sites."""
-    if list(order) == list(range(space.sites)):
-        return current
-    places = np.argsort(order).tolist()
-    return current.view([space.states] * space.sites).permute(places).reshape(-1)
-
-
-def _to_chain(current: Tensor, space: Space, order: Sequence[int]) -> Tensor:
-    """Undo :func:`_to_user`."""
-    if list(order) == list(range(space.sites)):
-        return current
-    return current.view([space.states] * space.sites).permute(list(order)).reshape(-1)

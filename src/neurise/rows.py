@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
@@ -82,6 +82,10 @@ class Rows:
     def take(self, index: Tensor) -> Rows:
         """Pick rows, with what belongs to them."""
         return self._each(lambda part: part[index])
+
+    def in_order(self, order: Sequence[int] | None) -> Rows:
+        """Return the rows with their sites in another order; None leaves them as they are."""
+        return self if order is None else replace(self, x=self.x[:, list(order)])
 
     def has_all_folds(self, folds: int) -> bool:
         """Whether there is a row in each of the folds."""

@@ -25,6 +25,7 @@ PLACES = {
     "learning_rate": "training__learning_rate",
     "pairwise": "architecture__pairwise",
     "precision": "training__precision",
+    "stretch": "chain__stretch",
 }
 OPEN = {name: PLACES.get(name, name) for name in Sizes._fields}
 """What may be left open, and the parameters that say it."""
@@ -194,3 +195,9 @@ def test_where_nothing_is_open_the_number_of_rows_does_not_matter(monkeypatch: p
     monkeypatch.setattr(many, "_train", noting)
     neurise.fit_many(tiny.model(), [tiny.spins(n) for n in (40, 90, 120)], max_steps=2)
     assert together == [3]
+
+
+def test_wide_rows_are_learnt_in_stretches_where_there_is_no_gpu() -> None:
+    assert suited(1000, sizes.MANY_SITES - 1, 2, gpu=False).stretch == 1
+    assert suited(1000, sizes.MANY_SITES, 2, gpu=True).stretch == 1
+    assert suited(1000, sizes.MANY_SITES, 2, gpu=False).stretch == sizes.STRETCH

@@ -49,7 +49,7 @@ def labels(n: int, classes: int) -> Tensor | None:
 
 
 def test_the_folder_offers_these_networks() -> None:
-    assert {"causal", "sparse"} <= set(NAMES)
+    assert {"causal", "masked", "sparse"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("classes", [0, 2])

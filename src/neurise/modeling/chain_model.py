@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,7 +14,9 @@ from torch import Tensor
 
 from neurise import checks, conditionals, exact, likelihood
 from neurise.alphabet import Symbols
+from neurise.chain_law import out_of_order
 from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.mixture import Mixture, Ordered, chains_of
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Model, Request
@@ -26,7 +29,8 @@ from neurise.sampling.reverse import sample
 class ChainModel(Model):
     r"""A model that knows :math:`\mu_t(x_u \mid x_{-u})`, however it has learnt it, and runs its chain backwards.
 
-    ``fit`` ends with ``conditionals_``; everything here asks them and nothing else.
+    ``fit`` ends with ``conditionals_``; everything here asks them and nothing else. Where they are a mixture, there are several
+    chains, each with an order of its own, and a row comes from one of them.
     """
 
     changeable: ClassVar[tuple[str, ...]] = ("corrector__sweeps",)
@@ -36,7 +40,7 @@ class ChainModel(Model):
     chain: Chain = Chain()
     corrector: Corrector = Corrector()
 
-    conditionals_: Conditionals = field(init=False)
+    conditionals_: Conditionals | Mixture = field(init=False)
     """After ``fit``: what drives the reverse chain, the likelihood and the exact law."""
     effective_samples_: float = field(init=False)
     """Of the last ``sample`` with ``clamp``: how many independent samples its weighted particles were worth."""
@@ -48,8 +52,23 @@ class ChainModel(Model):
     @property
     def conditionals(self) -> Conditionals:
         """Return the learnt conditionals, which drive the reverse chain."""
+        if self.is_mixture:
+            raise NotImplementedError(
+                f"a mixture over orders ({len(self.chains)} of them) knows its law and not the conditionals of single sites; "
+                "a model with architecture__orders=1 knows both"
+            )
+        return self.chains[0].conditionals
+
+    @property
+    def chains(self) -> list[Ordered]:
+        """Return the conditionals of every chain, with the order in which it takes the sites: one chain, or a mixture."""
         self._fitted()
-        return self.conditionals_
+        return chains_of(self.conditionals_)
+
+    @property
+    def is_mixture(self) -> bool:
+        """Whether there are chains that take the sites in other orders than the model's."""
+        return any(chain.order is not None for chain in self.chains)
 
     def conditional(self, X: Symbols, site: int, step: int | None = None, y: Any = None) -> np.ndarray:
         r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet.
@@ -59,18 +78,19 @@ class ChainModel(Model):
         from ratios of the exact likelihood. (Round-robin training alone visits site u only at t = u mod q: what the network
         says of other sites at t = 0 means nothing then.)
         """
-        schema, asked = self._fitted(), self.conditionals
+        schema = self._fitted()
         if site not in range(schema.space.sites):
             raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
         x, place = schema.encode(X), schema.order.index(site)
         if step is None and not self.knows_clean:
-            if not asked.is_autoregressive:
+            if not self.has_likelihood:
                 raise NotImplementedError(
                     "the clean conditional needs a network that was taught it (corrector__clean above 0), or the exact "
                     f"likelihood of hard noise with hide_noised=True; step={place} gives the learnt conditional of the law "
                     f"noised by {place} steps"
                 )
             return self._ratios_at(x, place, y)
+        asked = self.conditionals
         noise = asked.noise
         if step is not None and step not in range(place, noise.num_steps, schema.space.sites):
             raise ValueError(
@@ -152,32 +172,70 @@ class ChainModel(Model):
     def _draw(self, request: Request) -> Tensor:
         sweeps = self.sweeps_of(request.sweeps)
         if request.clamp is None:
-            start = None if request.start is None else request.start.to(self.device_)
-            return sample(
-                self.conditionals, request.n, request.y, generator=request.generator, sweeps=sweeps, start=start
-            )
+            return self._draw_from_chains(request, sweeps)
         if request.start is not None:
             raise NotImplementedError("start cannot be combined with clamp: given sites start from their own noise")
+        if self.is_mixture:
+            raise NotImplementedError(
+                f"clamp needs to know how likely the given sites are by themselves, and a chain of a mixture over orders "
+                f"({len(self.chains)} of them) knows that of the sites that it generates first only; fit with "
+                "architecture__orders=1, the given sites last in order="
+            )
         drawn, effective = draw_clamped(
             self.conditionals, request, labels=self.schema_.labels, sweeps=sweeps, device=self.device_
         )
         self.effective_samples_ = effective
         return drawn
 
+    def _draw_from_chains(self, request: Request, sweeps: Sweeps) -> Tensor:
+        """Draw every row from one of the chains, each of which is as likely as the others."""
+        chains, n, generator = self.chains, request.n, request.generator
+        start = None if request.start is None else request.start.to(self.device_)
+        which = torch.zeros(n, dtype=torch.int64, device=generator.device)
+        if len(chains) > 1:
+            which.random_(len(chains), generator=generator)
+        found = torch.empty(n, self.space_.sites, dtype=torch.uint8)
+        for number, chain in enumerate(chains):
+            rows = torch.nonzero(which == number).flatten()
+            if len(rows):
+                y = None if request.y is None else request.y[rows]
+                begin = None if start is None else chain.arranged(start[rows])
+                drawn = sample(chain.conditionals, len(rows), y, generator=generator, sweeps=sweeps, start=begin)
+                found[rows.cpu()] = chain.restored(drawn)
+        return found
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the likelihood is known exactly."""
+        return all(chain.conditionals.is_autoregressive for chain in self.chains)
+
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
-        if not self.conditionals.is_autoregressive:
+        if not self.has_likelihood:
             why = (
                 "soft noise (keep_prob > 0)" if self.keep_prob else "hide_noised=False, or T below the number of sites,"
             )
             raise NotImplementedError(f"a model with {why} has no exact likelihood; elbo() gives a lower bound")
-        return likelihood.log_prob(self.conditionals, x, y)
+        return self._log_mean([likelihood.log_prob(chain.conditionals, chain.arranged(x), y) for chain in self.chains])
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: torch.Generator) -> Tensor:
-        return likelihood.elbo(self.conditionals, x, y, generator=generator)
+        bounds = [
+            likelihood.elbo(chain.conditionals, chain.arranged(x), y, generator=generator) for chain in self.chains
+        ]
+        return self._log_mean(bounds)  # of several chains each is hard, and its bound the likelihood itself
+
+    @staticmethod
+    def _log_mean(terms: Sequence[Tensor]) -> Tensor:
+        r"""Return :math:`\log \frac1K \sum_k e^{a_k}` of the chains' log-likelihoods, (n,)."""
+        return terms[0] if len(terms) == 1 else torch.stack(list(terms)).logsumexp(0) - math.log(len(terms))
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Push the start through the reverse kernels, and through the sweeps among and after them."""
-        return exact.chain_law(self.conditionals, label, start, sweeps=self.sweeps_of(sweeps))
+        laws, steps = list[Tensor](), self.sweeps_of(sweeps)
+        for chain in self.chains:
+            # Where a chain in an order of its own starts does not matter: such a chain is hard.
+            law = exact.chain_law(chain.conditionals, label, start, sweeps=steps)
+            laws.append(law if chain.order is None else out_of_order(law, self.space_, chain.order))
+        return laws[0] if len(laws) == 1 else torch.stack(laws).mean(0)
 
     # --- files -----------------------------------------------------------------------------------------------------
 

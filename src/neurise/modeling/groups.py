@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -19,6 +20,9 @@ class Architecture:
         attention_heads: heads of each of its layers; by default one for 64 channels.
         shared_heads: so many of its heads have the same keys and values, so that rows take less memory while they are drawn.
         dropout: share of the channels that a transformer leaves out at random while it learns.
+        orders: in how many orders the sites are learnt and generated; the model is the equal mixture of the laws. The first is
+            that of the model, the others are random by the seed of ``fit``; or a list of orders, each as ``order`` is given.
+            Hard noise alone.
     """
 
     heads: str = "site"
@@ -28,6 +32,7 @@ class Architecture:
     attention_heads: int | None = None
     shared_heads: int = 1
     dropout: float = 0.1
+    orders: int | Sequence[Sequence[int]] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +46,15 @@ class Chain:
         hide_noised: hide sites that hard noise has erased from the network. Equal in law, and it makes the likelihood
             exact; False is the paper's form.
         unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
+        stretch: how many consecutive steps of a row are learnt at once, by a network that can share work among them, as
+            "site_mlp" does; a batch then has as many fewer rows. 1 draws a row for every step. None chooses by the data.
     """
 
     kind: str = "round_robin"
     steps: int | None = None
     hide_noised: bool = True
     unseen: float = 1e-6
+    stretch: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

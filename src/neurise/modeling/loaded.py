@@ -74,6 +74,8 @@ def checked_sizes(field: Field) -> Sizes:
         raise ValueError(f"{strange[0].name} is no size of a model; there are: {', '.join(known)}")
     for name in ("width", "depth", "members", "batch_size", "steps"):
         field[name].whole(1, MOST)
+    if "stretch" in field.value:  # files of earlier versions have none
+        field["stretch"].whole(1, MOST)
     field["learning_rate"].number(0)
     field["pairwise"].flag()
     return Sizes(**field.value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -15,6 +17,7 @@ from neurise import checks, discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
+from neurise.conditionals.mixture import Ordered, described_chains, in_order, joined
 from neurise.deadline import Deadline
 from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.fields import Field
@@ -23,6 +26,7 @@ from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
 from neurise.modeling.loaded import checked_sizes
 from neurise.modeling.model import Run
+from neurise.modeling.orders import Order, asks_for_orders, orders_of
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.row_objective import RowObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
@@ -93,7 +97,14 @@ class RoundRobinModel(ChainModel, TrainedModel):
         checks.flag("architecture__residual", self.architecture.residual)
         checks.flag("chain__hide_noised", self.chain.hide_noised)
         checks.flag("corrector__anytime", self.corrector.anytime)
+        self._check_orders()
         checks.unseen(self.chain.unseen, self.schema_.space.states)
+        checks.positive_whole("chain__stretch", best.stretch)
+        if best.stretch > 1 and not self._takes_stretches(make):
+            raise ValueError(
+                f"chain__stretch={best.stretch}: network {self.network!r} answers for one step at a time"
+                f"{' with corrector__anytime=True' if self.corrector.anytime else ''}; set chain__stretch=1 or leave it out"
+            )
         clean, sites = checks.share("corrector__clean", self.corrector.clean), self.schema_.space.sites
         length = checks.count("cycles", self.cycles, checks.MOST_STEPS) * sites
         if self.chain.steps is not None:
@@ -121,6 +132,25 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 f"network {self.network!r} knows each step's own site alone; corrector__clean={clean} needs site_mlp"
             )
         self.require_room(make, steps=length, **{name: sizes[name] for name in ("width", "depth", "members")})
+
+    def _check_orders(self) -> None:
+        """Raise ValueError where the sites cannot be learnt in several orders."""
+        if not asks_for_orders(self.architecture.orders, self.schema_.space.sites):
+            return
+        wrong = []
+        if not self._is_hard:
+            wrong.append(f"keep_prob={self.keep_prob}, chain__hide_noised={self.chain.hide_noised}: hard noise has one")
+        if self.chain.steps is not None and self.chain.steps < self.schema_.space.sites:
+            wrong.append(f"chain__steps={self.chain.steps}: a chain that visits every site has one")
+        if self.corrector.clean:
+            wrong.append(f"corrector__clean={self.corrector.clean}: sweeps need the conditionals of one chain")
+        if self.calibrates_:
+            wrong.append("calibrate=True: it corrects the moments of one chain")
+        if wrong:
+            raise ValueError(
+                f"architecture__orders={self.architecture.orders!r} mixes likelihoods: {'; '.join(wrong)}; set "
+                "architecture__orders=1 or change these"
+            )
 
     def _check_rows(self) -> None:
         """Raise ValueError where a network that answers for a whole row cannot serve."""
@@ -156,7 +186,14 @@ class RoundRobinModel(ChainModel, TrainedModel):
         wanted = self.architecture.pairwise
         if wanted is None:
             wanted = best.pairwise and best.members > 1 and self._is_hard and self.network == "site_mlp"
-        return best._replace(pairwise=wanted)
+        stretch = self.chain.stretch
+        if stretch is None:
+            stretch = best.stretch if self._takes_stretches(discovery.find("neurise.networks", self.network)) else 1
+        return best._replace(pairwise=wanted, stretch=stretch)
+
+    def _takes_stretches(self, make: Any) -> bool:
+        """Whether several steps of a row can be learnt at once."""
+        return issubclass(make, SiteNetwork) and make.takes_stretches and not self.corrector.anytime
 
     @property
     def is_of_rows(self) -> bool:
@@ -169,14 +206,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return self.keep_prob == 0 and self.chain.hide_noised is True
 
     def _facts(self) -> dict[str, Any]:
-        best, noise = self.chosen_, self.conditionals.noise
+        best, noise, orders = self.chosen_, self.chains[0].conditionals.noise, len(self.chains)
         kinds = [f"{share:.2f} {kind}" for kind, share in self.shares_.items()]
         terms = " + pairwise terms" if best.pairwise else ""
         return {
             "noise": f"{self.chain.kind}, keep_prob={noise.keep_prob:g}, {noise.num_steps:,} steps",
             "network": f"{best.members} × {self.network}{terms}, width {best.width}, depth {best.depth}",
+            "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
             "batch size": best.batch_size,
+            "stretch": best.stretch if best.stretch > 1 else None,
             "learning rate": best.learning_rate,
             "sweeps": self.corrector.sweeps or None,
         }
@@ -185,7 +224,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def shares_(self) -> dict[str, float]:
         """How much of the answer comes from each kind of member."""
         shares: dict[str, float] = {}
-        for weight, described in _members(self.conditionals.description()):
+        for weight, described in _members(self.conditionals_.description()):
             parts = described["network"].get("sum", [described["network"]])
             kind = " + ".join(part["network"] for part in parts)
             shares[kind] = shares.get(kind, 0.0) + weight
@@ -208,11 +247,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _build(self) -> RoundRobinObjective | RowObjective:
         best = self.chosen()
-        return self._objectives([(best.members, best.pairwise)])[0]
+        return self._objectives([(best.members, best.pairwise)], self.frame())[0]
 
-    def _objectives(self, kinds: Sequence[tuple[int, bool]]) -> list[RoundRobinObjective | RowObjective]:
+    def _objectives(self, kinds: Sequence[tuple[int, bool]], frame: Frame) -> list[RoundRobinObjective | RowObjective]:
         """Make networks that learn side by side, so many with pairwise terms or without, and what they learn from."""
-        best, frame, corrector = self.chosen_, self.frame(), self.corrector
+        best, corrector = self.chosen_, self.corrector
         space, num_steps = frame.noise.space, frame.noise.num_steps
         make = discovery.find("neurise.networks", self.network)
         options = {"width": best.width, "depth": best.depth, "classes": frame.classes}
@@ -223,6 +262,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "hide_noised": self.chain.hide_noised,
             "clean": corrector.clean,
             "anytime": corrector.anytime,
+            "stretch": best.stretch,
         }
         found = list[RoundRobinObjective | RowObjective]()
         for count, pairwise in kinds:
@@ -241,15 +281,23 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return found
 
     def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
+        """Train what every order of the sites needs."""
+        found = []
+        for order in orders_of(self.architecture.orders, self.schema_.order, run.seed):
+            found += self._jobs_in(order, rows.in_order(order), None if held is None else held.in_order(order), run)
+        return found
+
+    def _jobs_in(self, order: Order, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Train members with pairwise terms and members without, each kind by itself, or all of one kind.
 
         A committee learns from all rows: each member from all but a fold of its own, by which it is validated.
         """
+        frame = in_order(self.frame(), order)
         best, fraction = self.chosen_, self.training.validation_fraction
         half = best.members // 2 if best.pairwise and best.members % 2 == 0 and self._is_hard else 0
         kinds = [(half, True), (half, False)] if half else [(best.members, best.pairwise)]
         with torch.device("meta"):  # how large a network is should be known before memory is taken
-            objectives = self._objectives(kinds)
+            objectives = self._objectives(kinds, frame)
         members, folds, own, aside = kinds[0][0], 0, None, held
         if held is None and fraction and 1 < members <= MOST_FOLDS:
             folds = max(members, round(min(MOST_FOLDS, 1 / fraction)))
@@ -262,11 +310,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             if held is None:
                 own, aside = split(rows, fraction, generator=torch.Generator().manual_seed(run.seed))
         # A chain of few steps may touch no site that varies.
-        touched = (
-            self.schema_.constant
-            if self.corrector.clean
-            else self.schema_.constant[: objectives[0].frame.noise.num_steps]
-        )
+        touched = frame.constant if self.corrector.clean else frame.constant[: frame.noise.num_steps]
         known, found = bool((touched >= 0).all()), []
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
             options: dict[str, Any] = {"is_known": known}
@@ -275,7 +319,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
             elif pairwise and self._is_hard:
                 options["prepare"] = partial(fit_terms, held=held, graph=self.neighbours_)
                 options["freeze"] = freeze_terms
-            job = self.job(replace(objective, folds=folds), own, aside, run, **options)
+            job = self.job(replace(objective, folds=folds), own, aside, run, order=order, **options)
+            rows_per_step = max(1, round(job.settings.batch_size / best.stretch))
+            job.settings = replace(job.settings, batch_size=rows_per_step)
             found.append(job)
         return found
 
@@ -285,7 +331,17 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
-        """Put the members of all jobs together; rows held back say what each kind is worth, where there is time to ask."""
+        """Put the members of all jobs together, those of every order by themselves."""
+        chains = []
+        for order, group in groupby(jobs, key=attrgetter("order")):
+            chains.append(Ordered(self._learnt(list(group), rows.in_order(order), run, deadline), order))
+        self.conditionals_ = joined(chains).lay_out()
+
+    def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
+        """Return what the members of all jobs of one order say together.
+
+        Rows held back say what each kind is worth, where there is time to ask.
+        """
         groups, held = list[list[Conditionals]](), jobs[0].held
         for job in jobs:
             objective: Any = job.objective
@@ -301,14 +357,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
             learnt = self._calibrated(learnt, rows, run, deadline)
-        if bool((self.schema_.constant >= 0).any()):
-            learnt = KnownSites(learnt, self.schema_.constant.to(self.device_), unseen=self.chain.unseen)
-        self.conditionals_ = learnt.lay_out()
+        constant = in_order(self.frame(), jobs[0].order).constant
+        if bool((constant >= 0).any()):
+            learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
+        return learnt
 
     def _shares(self, jobs: Sequence[Job], held: Rows, run: Run, deadline: Deadline) -> list[float] | None:
         """Find what each kind of members is worth on rows that were held back; None where the time ends before."""
         held = held if held.x.device == self.device_ else held.to(self.device_)
-        drawn = noised(jobs[0].objective, held, torch.Generator(self.device_).manual_seed(run.seed))
+        asked = cast(RoundRobinObjective, jobs[0].objective)
+        drawn = noised(asked.one_by_one(), held, torch.Generator(self.device_).manual_seed(run.seed))
         answers, sizes = list[Tensor](), list[int]()
         for job in jobs:
             objective, pieces = cast(RoundRobinObjective, job.objective), list[Tensor]()
@@ -339,14 +397,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         described = Field(learnt, "learnt")
-        has_known, knows = described["conditionals"]["answers"].value == "known_sites", self.schema_.constant >= 0
-        if has_known != bool(knows.any()):
-            raise ValueError(
-                f"schema.constant names {int(knows.sum())} sites that never vary, and learnt.conditionals.answers is "
-                f"{described['conditionals']['answers'].value!r}: they do not belong together"
-            )
-        if has_known and described["conditionals"]["unseen"].value != self.chain.unseen:
-            raise described["conditionals"]["unseen"].wrong(f"that of params.chain__unseen, {self.chain.unseen!r}")
+        knows = self.schema_.constant >= 0
+        for chain in described_chains(described["conditionals"]):
+            has_known = chain["answers"].value == "known_sites"
+            if has_known != bool(knows.any()):
+                raise ValueError(
+                    f"schema.constant names {int(knows.sum())} sites that never vary, and {chain.name}.answers is "
+                    f"{chain['answers'].value!r}: they do not belong together"
+                )
+            if has_known and chain["unseen"].value != self.chain.unseen:
+                raise chain["unseen"].wrong(f"that of params.chain__unseen, {self.chain.unseen!r}")
         super()._restore(tensors, learnt)
         if "chosen" in described:  # for another device other sizes might suit
             self.chosen_ = checked_sizes(described["chosen"])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -13,21 +13,30 @@ from neurise import losses
 from neurise.conditionals.base import Frame
 from neurise.conditionals.network_conditionals import NetworkConditionals
 from neurise.losses import Loss
+from neurise.modeling.stretches import Stretches, stretches_of
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Batch
 from neurise.training.objective import Prediction
 
+NOISINGS = 32
+"""How many questions a row that is held back is asked, where that takes no more than enough examples."""
+
 
 class Example(NamedTuple):
-    """A noised row: what the networks are shown, and the token they should find."""
+    """A noised row: what the networks are shown, and the token they should find.
+
+    It is asked for one site, or for K of them one after another, in a stretch: what is (n,) below is (n, K) then.
+    """
 
     t: Tensor  # (n,)
     u: Tensor  # (n,)
-    x: Tensor  # (n, sites)
-    hidden: Tensor  # (n, sites)
-    y: Tensor | None  # (n,)
+    x: Tensor  # (n, sites), at the first question of a stretch
+    hidden: Tensor  # (n, sites), likewise
+    y: Tensor | None  # (n,), also in a stretch
     x_u: Tensor  # (n,)
-    fold: Tensor | None = None  # (n,): the member of a committee that must not learn from the row
+    fold: Tensor | None = None  # (n,), also in a stretch: the member of a committee that must not learn from the row
+    after: Tensor | None = None  # (n, K): the tokens that the sites of a stretch hold after their steps; (n, 0): hidden
+    weight: Tensor | None = None  # (n, K): of the questions of a stretch, one on average
 
 
 @dataclass(frozen=True)
@@ -36,9 +45,12 @@ class RoundRobinObjective:
 
     Several networks learn side by side from the same examples, each by itself. Steps at constant sites are left out:
     their conditionals are known.
-    """
 
-    noisings: ClassVar[int] = 32
+    With ``stretch`` above 1 a row is asked for about so many consecutive steps: it is noised to the first of them, and follows
+    the chain from there, which changes one site per step. A network can answer them for little more than the price of one.
+    The steps are cut into stretches of equal length; where these overlap, each counts less, so that the mean over a batch is
+    the mean over steps that single questions have.
+    """
 
     network: Stack  # of site networks
     frame: Frame
@@ -50,6 +62,17 @@ class RoundRobinObjective:
     """Whether half of those examples keep their time; the others are not noised at all."""
     folds: int = field(default=0, kw_only=True)
     """Into how many folds the rows are cut, if they are: member k never learns from fold k, which validates it."""
+    stretch: int = field(default=1, kw_only=True)
+    """About how many consecutive steps of a row are learnt at once."""
+
+    @property
+    def noisings(self) -> int:
+        """As often as gives a row 32 questions, at least."""
+        return max(1, NOISINGS // self.stretch)
+
+    def one_by_one(self) -> RoundRobinObjective:
+        """Return the objective that asks for one site of each row."""
+        return replace(self, stretch=1)
 
     def members(self) -> list[NetworkConditionals]:
         """Return the conditionals of each network."""
@@ -62,7 +85,10 @@ class RoundRobinObjective:
     def bytes_per_example(self) -> int:
         """Forward and backward together, of all networks; they share the one-hot of a row."""
         space, width = self.frame.noise.space, int(self.network.pattern.width)  # type: ignore[arg-type]
-        return 3 * (6 * space.sites * space.states + 16 * width * self.network.size)
+        per_question = 16 * width * self.network.size
+        if self.stretch > 1:  # columns and heads that are looked up
+            per_question *= self.stretch * (2 + space.states)
+        return 3 * (6 * space.sites * space.states + per_question)
 
     @cached_property
     def _steps(self) -> Tensor:
@@ -79,8 +105,14 @@ class RoundRobinObjective:
     def _sites(self) -> Tensor:
         return torch.nonzero(self.frame.constant < 0).flatten()
 
+    @cached_property
+    def _stretches(self) -> Stretches:
+        return stretches_of(self._steps, min(self.stretch, len(self._sites)))
+
     def draw(self, batch: Batch, *, generator: Generator) -> Example:
         """Noise each row to a time of its own. Times are stratified: a batch covers all steps evenly."""
+        if self.stretch > 1:
+            return self._draw_stretch(batch, generator=generator)
         noise, x, n = self.frame.noise, batch.x, len(batch.x)
         steps = self._steps
         place = torch.arange(n, device=x.device) + torch.rand(n, generator=generator, device=x.device)
@@ -94,6 +126,40 @@ class RoundRobinObjective:
             hidden = hidden | noise.erased(t)
         fold = None if batch.fold is None else batch.fold.long()
         return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold)
+
+    def _draw_stretch(self, batch: Batch, *, generator: Generator) -> Example:
+        """Noise each row to the first time of a stretch, and follow the chain through it. Stretches are stratified."""
+        noise, x, n, cut = self.frame.noise, batch.x, len(batch.x), self._stretches
+        place = torch.arange(n, device=x.device) + torch.rand(n, generator=generator, device=x.device)
+        which = (place * (len(cut.steps) / n)).long().clamp(max=len(cut.steps) - 1)
+        t, weight = cut.steps[which], cut.weight[which]
+        u = noise.site(t)
+        if self.clean:
+            chosen, anywhere = self._rows_anywhere(n, u.shape[1], generator=generator)
+            t, u = torch.where(chosen, 0, t), torch.where(chosen, anywhere, u)
+            weight = torch.where(chosen, 1.0, weight)
+        x_t = noise.corrupt(x, t[:, 0], generator=generator)
+        constant = self.frame.constant >= 0
+        hidden, after = constant.expand(n, -1), u[:, :0]  # what hard noise leaves is hidden
+        if self.hide_noised:
+            hidden = hidden | noise.erased(t[:, 0])
+        before = x_t.gather(-1, u)
+        if not (self.hide_noised and noise.is_hard):
+            after = noise.visited(before, generator=generator).long()
+        elif self.clean:
+            after = torch.full_like(u, noise.space.states)
+        if self.clean:  # at time 0 nothing changes
+            after = torch.where(chosen, before.long(), after)
+        fold = None if batch.fold is None else batch.fold.long()
+        return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold, after, weight)
+
+    def _rows_anywhere(self, n: int, count: int, *, generator: Generator) -> tuple[Tensor, Tensor]:
+        """Choose a random share of the rows, (n, 1), and give each so many sites in a row that vary, (n, count)."""
+        chance = torch.rand(2, n, 1, generator=generator, device=self._sites.device)
+        first = (chance[1] * len(self._sites)).long()
+        return chance[0] < self.clean, self._sites[
+            (first + torch.arange(count, device=first.device)) % len(self._sites)
+        ]
 
     def _some_anywhere(self, t: Tensor, u: Tensor, *, generator: Generator) -> tuple[Tensor, Tensor]:
         """Give a random share of the examples a site of their own that varies, and the time 0 unless they keep theirs."""
@@ -109,9 +175,11 @@ class RoundRobinObjective:
 
     def losses(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the mean training loss of the networks on each example, without the one that must not learn from it."""
-        t, u, x, hidden, y, x_u, fold = drawn
-        logits = network(t, u, x, hidden, y)  # (n, members, states)
-        each = self.loss(logits, x_u[:, None].expand(logits.shape[:-1]))  # (n, members)
+        x_u, fold, weight = drawn[5], drawn[6], drawn[8]
+        logits = _asked(network, drawn)  # (n, members, states), or (n, K, members, states)
+        each = self.loss(logits, x_u[..., None].expand(logits.shape[:-1]))
+        if weight is not None:
+            each = (each * weight[..., None]).mean(1)  # (n, members)
         if fold is not None:
             others = fold[:, None] != torch.arange(each.shape[-1], device=fold.device)
             each = each * others * (self.folds / (self.folds - 1))
@@ -119,16 +187,22 @@ class RoundRobinObjective:
 
     def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the cross-entropy of what the networks say together: a proper score, so that losses can be compared by it."""
-        return losses.cross_entropy(self.answers(network, drawn), drawn[5])
+        scores = losses.cross_entropy(self.answers(network, drawn), drawn[5])
+        return scores if drawn[8] is None else (scores * drawn[8]).mean(1)
 
     def answers(self, network: Prediction, drawn: Any) -> Tensor:
-        """Return what the networks say together, up to a constant, (n, states).
+        """Return what the networks say together, up to a constant, (n, states), or (n, K, states) of a stretch.
 
         Where there are folds, it is what the one network says that has not learnt from the row.
         """
-        t, u, x, hidden, y, _, fold = drawn
-        logits = network(t, u, x, hidden, y)
+        logits, fold = _asked(network, drawn), drawn[6]
         if fold is None:
             return torch.log_softmax(logits, dim=-1).mean(-2)
-        own = fold[:, None, None].expand(-1, 1, logits.shape[-1])
+        own = fold.view(-1, *[1] * (logits.dim() - 1)).expand(*logits.shape[:-2], 1, logits.shape[-1])
         return logits.gather(-2, own).squeeze(-2)
+
+
+def _asked(network: Prediction, drawn: Any) -> Tensor:
+    """Ask the networks for the site of each row, or for the sites of each stretch, (..., members, states)."""
+    t, u, x, hidden, y, _, _, after, weight = drawn
+    return network(t, u, x, hidden, y) if weight is None else network(t, u, x, hidden, y, after)

@@ -45,6 +45,10 @@ class RowObjective:
     folds: int = field(default=0, kw_only=True)
     """Into how many folds the rows are cut, if they are: member k never learns from fold k, which validates it."""
 
+    def one_by_one(self) -> RowObjective:
+        """Return the objective itself: a row is one example."""
+        return self
+
     def members(self) -> list[RowConditionals]:
         """Return the conditionals of each network."""
         return [RowConditionals(network, self.frame) for network in self.network.networks()]
@@ -99,7 +103,7 @@ class RowObjective:
 
     def answers(self, network: Prediction, drawn: Any) -> Tensor:
         """Return what the networks say together of the examples of a round-robin objective, (n, states)."""
-        _, u, x, _, y, _, fold = drawn
+        _, u, x, _, y, _, fold, *_ = drawn
         shown = x.masked_fill((self.frame.constant >= 0) | (x >= self.frame.noise.space.states), 0)
         logits = network(shown, y)  # (n, sites, members, states)
         own = logits.gather(1, u[:, None, None, None].expand(-1, 1, *logits.shape[2:]))

@@ -23,6 +23,7 @@ class Sizes(NamedTuple):
     steps: int = 4000
     pairwise: bool = False
     precision: str = PRECISION
+    stretch: int = 1
 
 
 SIZES: tuple[tuple[float, Sizes], ...] = (
@@ -44,10 +45,16 @@ MOST_COLUMNS = 2048
 MOST_WORK = 5e8
 """Rows × sites² × states up to which they are used where there is no GPU: to fit them should take minutes at most."""
 
+MANY_SITES, STRETCH = 500, 16
+"""Sites from which on so many steps of a row are learnt at once where there is no GPU. With 100 sites nothing is gained; with
+784 a gradient step takes a third of the time, with 2084 a sixth (benchmarks/measured/stretches.json)."""
+
 
 @lru_cache
 def suited(rows: int, sites: int, states: int, *, gpu: bool) -> Sizes:
     """Return a value for every setting that may be left open."""
     found = next(settings for tokens, settings in (SIZES if gpu else ON_CPU) if rows * sites < tokens)
+    if not gpu and sites >= MANY_SITES:  # more steps that take less: better after the same time
+        found = found._replace(stretch=STRETCH, steps=2 * found.steps)
     feasible = sites * states <= MOST_COLUMNS and (gpu or rows * sites**2 * states <= MOST_WORK)
     return found._replace(pairwise=found.members > 1 and feasible)

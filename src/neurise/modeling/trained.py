@@ -68,6 +68,9 @@ class Job:
     history: list[dict[str, float]] = field(default_factory=list)
     stopped: str = "interrupted"  # unless training comes to an end of its own
     is_known: bool = False  # whether there is nothing to learn
+    order: tuple[int, ...] | None = (
+        None  # in which this job takes the sites of the model, if in another than the model's
+    )
 
     def begin(self, together: int = 1) -> None:
         """Check that so many jobs like this one fit into memory together, and draw the weights."""

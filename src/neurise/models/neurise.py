@@ -77,9 +77,9 @@ class NeurISE(RoundRobinModel):
         if not isinstance(self.loss, str):
             raise ValueError(f"loss must be a name, got {self.loss!r}")
         self.loss_, self.neighbours_ = losses.resolve(self.loss), None
+        self.calibrates_ = checks.flag("calibrate", self.calibrate)
         super().check()
-        asked = ["calibrate"] * checks.flag("calibrate", self.calibrate) + ["graph"] * (self.graph is not None)
-        self.calibrates_ = bool(self.calibrate)
+        asked = ["calibrate"] * self.calibrates_ + ["graph"] * (self.graph is not None)
         if asked and self.architecture.pairwise is None and not self.is_of_rows:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:

@@ -76,13 +76,18 @@ class SiteNetwork(Network):
     layer to zero, where the screening loss is 1 and its gradient is moderate.
 
     A network whose first layer is linear in the one-hot of x may add :meth:`plan`: samplers then update it by one column
-    per step instead of evaluating the network anew. Tests tie the two.
+    per step instead of evaluating the network anew. Tests tie the two. It may also take a *stretch* of K questions about one
+    row, which differ by one token each, and says so by ``takes_stretches``: ``after`` is given then, t and u are (n, K), and
+    x (n, sites) is the row at the first of them. ``after`` (n, K) are the tokens that the sites u hold once they were asked
+    for, token p where they are hidden from then on; it is (n, 0) where all of them are. The answer is (n, K, states).
 
     Class attributes:
         any_site: whether any (t, u) can be asked for, or only u = t mod q. Corrector sweeps need the former.
+        takes_stretches: whether ``forward`` has a last argument ``after``.
     """
 
     any_site: ClassVar[bool] = True
+    takes_stretches: ClassVar[bool] = False
 
     @abstractmethod
     def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:

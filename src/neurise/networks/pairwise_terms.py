@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from neurise.networks.base import SiteNetwork
-from neurise.networks.parts.layers import one_hot, own, visible_one_hot
+from neurise.networks.parts.layers import one_hot, own, seen_one_hot, visible_one_hot
 from neurise.networks.parts.plan import Plan, View, added, pairwise_plan
 from neurise.space import Space
 
@@ -22,6 +24,7 @@ class PairwiseTerms(SiteNetwork):
     """
 
     options = ("clean",)
+    takes_stretches = True
 
     pair: nn.Parameter
     bias: nn.Parameter
@@ -45,12 +48,21 @@ class PairwiseTerms(SiteNetwork):
         for term in self.parameters():
             nn.init.zeros_(term)
 
-    def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        t: Tensor,
+        u: Tensor,
+        x: Tensor,
+        hidden: Tensor,
+        y: Tensor | None = None,
+        after: Tensor | None = None,
+    ) -> Tensor:
         """Sum the terms of the sites u over the visible tokens, (..., states)."""
-        logits = self._sum(self.pair, self.bias, u, x, hidden)
+        add = self._sum if after is None else partial(self._sum_stretch, after=after)
+        logits = add(self.pair, self.bias, u, x, hidden)
         if not self.clean:
             return logits
-        return torch.where((t == 0)[..., None], self._sum(self.clean_pair, self.clean_bias, u, x, hidden), logits)
+        return torch.where((t == 0)[..., None], add(self.clean_pair, self.clean_bias, u, x, hidden), logits)
 
     def _sum(self, pair: Tensor, bias: Tensor, u: Tensor, x: Tensor, hidden: Tensor) -> Tensor:
         visible = visible_one_hot(x, u, hidden, self.space.states, pair.dtype)
@@ -58,6 +70,29 @@ class PairwiseTerms(SiteNetwork):
             return visible @ pair[u.reshape(())].T + bias[u.reshape(())]
         # The terms of all sites, of which one is picked: to gather a matrix per example would take far more memory.
         return own(visible @ pair.flatten(0, 1).T, u, self.space) + one_hot(u, len(bias), bias.dtype) @ bias
+
+    def _sum_stretch(self, pair: Tensor, bias: Tensor, u: Tensor, x: Tensor, hidden: Tensor, after: Tensor) -> Tensor:
+        r"""Sum the terms of a stretch of questions, (n, K, states), by one product per row.
+
+        .. math::
+            f_k = B_{u_k} + \sum_{i\ \mathrm{visible}} A_{u_k, i x_i} - \sum_{j \le k} A_{u_k, u_j a_j}
+            + \sum_{j < k} A_{u_k, u_j b_j}
+        """
+        sites, states = self.space.sites, self.space.states
+        row = seen_one_hot(x, hidden, states, pair.dtype) @ pair.flatten(0, 1).T
+        place = u[..., None].expand(*u.shape, states)
+        total = row.view(-1, sites, states).gather(1, place) + functional.embedding(u, bias)
+        before = x.gather(-1, u).long().masked_fill(hidden.gather(-1, u), states)
+        earlier = torch.ones(u.shape[-1], u.shape[-1], dtype=torch.bool, device=u.device).tril()
+        total = total - self._between(pair, u, before, earlier)
+        return total + self._between(pair, u, after, earlier.tril(-1)) if after.shape[-1] else total
+
+    def _between(self, pair: Tensor, u: Tensor, tokens: Tensor, which: Tensor) -> Tensor:
+        """Sum the terms of sites u_k with the tokens of the sites u_j, over those j that ``which`` (k, j) says, (n, K, states)."""
+        states = self.space.states
+        place = u * states + tokens.clamp(max=states - 1)
+        terms = pair[u[..., :, None], :, place[..., None, :]]  # (n, K, K, states)
+        return (terms * (which & (tokens < states)[..., None, :])[..., None]).sum(-2)
 
     @torch.no_grad()
     def plan(self, view: View) -> Plan | None:
@@ -87,18 +122,21 @@ class Sum(SiteNetwork):
         self.width, self.depth = sum(part.width for part in parts), max(part.depth for part in parts)
         self.parts = nn.ModuleList(parts)
         self.any_site = all(part.any_site for part in parts)  # type: ignore[misc]
+        self.takes_stretches = all(part.takes_stretches for part in parts)  # type: ignore[misc]
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights of each part in turn."""
         for part in self._parts():
             part.reset(generator)
 
-    def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
+    def forward(
+        self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None, *after: Tensor | None
+    ) -> Tensor:
         """Add the logits of all parts, (..., states)."""
         first, *others = self._parts()
-        logits: Tensor = first(t, u, x, hidden, y)
+        logits: Tensor = first(t, u, x, hidden, y, *after)
         for part in others:
-            logits = logits + part(t, u, x, hidden, y)
+            logits = logits + part(t, u, x, hidden, y, *after)
         return logits
 
     def plan(self, view: View) -> Plan | None:

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from neurise import checks
 from neurise.networks.base import SiteNetwork
-from neurise.networks.parts.layers import Blocks, one_hot, own, side_by_side, terms, visible_one_hot
+from neurise.networks.parts.layers import Blocks, one_hot, own, seen_one_hot, side_by_side, terms, visible_one_hot
 from neurise.networks.parts.plan import Layers, Plan, View
 from neurise.space import Space
 
@@ -30,6 +30,7 @@ class SiteMLP(SiteNetwork):
     """
 
     options = ("heads", "residual")
+    takes_stretches = True
 
     def __init__(
         self,
@@ -75,8 +76,18 @@ class SiteMLP(SiteNetwork):
         context = self.bias + _row(self.site, u) + self._tau(t)[..., None] * self.time
         return context if y is None else context + self.label[y]
 
-    def forward(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None = None) -> Tensor:
-        """Return the logits f(t, u, x), (..., states)."""
+    def forward(
+        self,
+        t: Tensor,
+        u: Tensor,
+        x: Tensor,
+        hidden: Tensor,
+        y: Tensor | None = None,
+        after: Tensor | None = None,
+    ) -> Tensor:
+        """Return the logits f(t, u, x), (..., states), or those of a stretch of questions about each row."""
+        if after is not None:
+            return self._stretch(t, u, x, hidden, y, after)
         if u.numel() > 1 and t.shape == u.shape == x.shape[:-1]:
             h = self._first_layer(t, u, x, hidden, y)
         else:  # a step is shared by many rows: so is its context
@@ -92,6 +103,35 @@ class SiteMLP(SiteNetwork):
         head = head.reshape(*head.shape[:-1], *self.head.shape[1:])  # (..., states, width)
         logits: Tensor = (head @ h[..., None]).squeeze(-1) + _row(self.head_bias, u)
         return logits
+
+    def _stretch(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None, after: Tensor) -> Tensor:
+        r"""Return the logits of K questions about each row, (n, K, states), for one product with the token columns per row.
+
+        With :math:`a_j` the token of site :math:`u_j` before its question and :math:`b_j` the one after it,
+
+        .. math:: h_k = h_{\mathrm{row}} - \sum_{j \le k} W_{u_j, a_j} + \sum_{j < k} W_{u_j, b_j} ,
+
+        where a hidden token has no column. Columns and heads are looked up: there is one of each per question.
+        """
+        row = seen_one_hot(x, hidden, self.space.states, self.token.dtype) @ self.token  # (n, width)
+        before = x.gather(-1, u).long().masked_fill(hidden.gather(-1, u), self.space.states)
+        change = -self._columns(u, before)
+        if after.shape[-1]:
+            change = change + functional.pad(self._columns(u, after)[..., :-1, :], (0, 0, 1, 0))
+        context = functional.embedding(u, self.site) + self._tau(t)[..., None] * self.time + self.bias
+        row = row if y is None else row + self.label[y]
+        h = self.hidden(change.cumsum(-2) + context + row[..., None, :])
+        if len(self.head) == 1:
+            return functional.linear(h, self.head[0], self.head_bias[0])
+        head = functional.embedding(u, self.head.flatten(1)).view(*u.shape, *self.head.shape[1:])
+        logits: Tensor = (head @ h[..., None]).squeeze(-1) + functional.embedding(u, self.head_bias)
+        return logits
+
+    def _columns(self, u: Tensor, tokens: Tensor) -> Tensor:
+        """Look up the columns of tokens at the sites u, (..., width), zero where a token is none of the states."""
+        states = self.space.states
+        columns = functional.embedding(u * states + tokens.clamp(max=states - 1), self.token)
+        return columns * (tokens < states)[..., None]
 
     def _tau(self, t: Tensor) -> Tensor:
         return (2 * t / self.num_steps - 1).to(self.time.dtype)

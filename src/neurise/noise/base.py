@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Generator, Tensor
 
+from neurise.categorical import draw, uniforms
 from neurise.space import Space
 
 
@@ -79,7 +80,12 @@ class SiteNoise(ABC):
 
     @abstractmethod
     def target(self, x_0: Tensor, x_t: Tensor, u: Tensor) -> Tensor:
-        """Return the tokens that follow the learnt conditional of the sites u given the others in x_t, (n,)."""
+        """Return the tokens that follow the learnt conditional of the sites u given the others in x_t, (n,) or (n, K)."""
+
+    def visited(self, token: Tensor, *, generator: Generator) -> Tensor:
+        r"""Draw what tokens become by one visit, :math:`X_{t+1,u} \mid X_{t,u}`, of any shape."""
+        log_law = self.log_noised_token(token, torch.ones_like(token, dtype=torch.int64))
+        return draw(log_law, uniforms(token.numel(), generator=generator).view(token.shape)).to(token.dtype)
 
     @abstractmethod
     def log_noised(self, law: Tensor, visits: Tensor) -> Tensor:

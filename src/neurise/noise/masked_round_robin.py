@@ -60,7 +60,7 @@ class MaskedRoundRobin(Turns):
 
     def target(self, x_0: Tensor, x_t: Tensor, u: Tensor) -> Tensor:
         """Return the tokens of the data: a mask at u says nothing of the one that it covers."""
-        return x_0.gather(-1, u[:, None]).squeeze(-1)
+        return x_0.gather(-1, u.view(len(u), -1)).view(u.shape)
 
     def log_noised(self, law: Tensor, visits: Tensor) -> Tensor:
         """Return the logarithm of the law itself: it is the law of what a mask covers, and no visit changes that."""

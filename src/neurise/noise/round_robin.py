@@ -99,7 +99,7 @@ class RoundRobin(Turns):
 
     def target(self, x_0: Tensor, x_t: Tensor, u: Tensor) -> Tensor:
         """Return the noised tokens themselves."""
-        return x_t.gather(-1, u[:, None]).squeeze(-1)
+        return x_t.gather(-1, u.view(len(u), -1)).view(u.shape)
 
     def step(self, x: Tensor, t: int, *, generator: Generator) -> Tensor:
         """Draw X_{t+1} given X_t = x: the single-step kernel, which :meth:`corrupt` composes without a loop."""

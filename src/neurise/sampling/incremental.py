@@ -14,6 +14,9 @@ from neurise.conditionals.base import Conditionals
 from neurise.networks.parts.walk import Walk
 from neurise.noise.base import SiteNoise
 
+LEAST_ROWS = 512
+"""Rows that go together on a CPU, however wide they are: a step of few rows takes as long as one of many."""
+
 
 @torch.no_grad()
 def reverse(
@@ -67,7 +70,8 @@ def run_in_blocks(
 ) -> None:
     """Run one cycle, or one sweep, in place on tokens (sites, n), in blocks of rows that stay in the cache."""
     n = state.shape[1]
-    in_cache = max(64, CACHE // conditionals.bytes_per_row)  # a few layers stay in the cache
+    # A few layers stay in the cache, and enough rows share the time that it takes to begin each step.
+    in_cache = max(LEAST_ROWS, CACHE // conditionals.bytes_per_row)
     size = min(n, most_at_once(conditionals)) if state.is_cuda else in_cache
     which = torch.full((1,), cycle, dtype=torch.int64, device=state.device)
     for start in range(0, n, size):

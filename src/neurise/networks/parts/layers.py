@@ -62,9 +62,19 @@ def one_hot(x: Tensor, states: int, dtype: torch.dtype) -> Tensor:
     return _is(x, states).to(dtype)
 
 
+def relative_one_hot(x: Tensor, states: int, dtype: torch.dtype) -> Tensor:
+    """Return 2 (1[x = a] − 1/p) for every state a but the first, (..., states − 1): ±1 for two states."""
+    return 2 * (_is(x, states)[..., 1:].to(dtype) - 1 / states)
+
+
 def visible_one_hot(x: Tensor, u: Tensor, hidden: Tensor, states: int, dtype: torch.dtype) -> Tensor:
     """One-hot of x, all-zero at site u and at every hidden site, (..., sites · states)."""
     return _seen(x, hidden | _is(u, x.shape[-1]), states).to(dtype)
+
+
+def seen_one_hot(x: Tensor, hidden: Tensor, states: int, dtype: torch.dtype) -> Tensor:
+    """One-hot of x, all-zero at every hidden site, (..., sites · states)."""
+    return _seen(x, hidden, states).to(dtype)
 
 
 def side_by_side(

@@ -1,0 +1,67 @@
+"""How fast a network that answers for a whole row generates rows, by every form of the reverse loop that serves it.
+
+PYTHONPATH=src python benchmarks/row_sampling.py --network masked --width 512 --device cuda
+
+The weights are drawn, not learnt: speed does not depend on them. Forms must agree: the same random numbers give the same rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import torch
+
+from neurise import discovery
+from neurise.bench.clock import timed
+from neurise.conditionals.base import Frame
+from neurise.conditionals.row_conditionals import RowConditionals
+from neurise.noise.round_robin import RoundRobin
+from neurise.sampling.reverse import METHODS, sample, serves
+from neurise.space import Space
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="masked")
+    parser.add_argument("--sites", type=int, default=784)
+    parser.add_argument("--states", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--depth", type=int, default=2)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--precision", default="float32", choices=["float32", "bfloat16"])
+    parser.add_argument("--json", metavar="FILE")
+    arguments = parser.parse_args()
+    device, space = torch.device(arguments.device), Space(arguments.sites, arguments.states)
+    network = discovery.find("neurise.networks", arguments.network)(
+        space, space.sites, width=arguments.width, depth=arguments.depth
+    )
+    generator = torch.Generator().manual_seed(0)
+    network.reset(generator)
+    for parameter in network.parameters():  # an output of zero would draw fair coins
+        parameter.data += 0.01 * torch.randn(parameter.shape, generator=generator)
+    network.requires_grad_(False).to(device)
+    frame = Frame(RoundRobin(space, 0.0), 0, torch.full((space.sites,), -1, device=device))
+    conditionals, drawn, found = RowConditionals(network, frame).lay_out(), {}, {}
+    for method in METHODS[:-1]:  # the reference takes a pass per site
+        if not serves(method, conditionals, arguments.precision):
+            continue
+
+        def work(method: str = method) -> None:
+            own = torch.Generator(device).manual_seed(0)
+            options = {"method": method, "precision": arguments.precision}
+            drawn[method] = sample(conditionals, arguments.rows, generator=own, **options)
+
+        found[method] = arguments.rows / timed(work, device).seconds
+        print(f"{method}: {found[method]:,.0f} rows per second", flush=True)
+    first, *others = drawn.values()
+    for other in others:
+        print(f"tokens that differ between forms: {float((first != other).float().mean()):.2e}")
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump({"torch": torch.__version__, **vars(arguments), "rows_per_second": found}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
