@@ -23,7 +23,7 @@ def stirred(network: Masked) -> Masked:
 @pytest.mark.parametrize(("sites", "states", "width"), SIZES)
 def test_units_look_at_the_sites_that_the_docstring_says(sites: int, states: int, width: int) -> None:
     network = Masked(Space(sites, states), sites, width=width, depth=2)
-    masks, features = network.masks(torch.device("cpu")), states - 1
+    masks, features = network.connections(torch.device("cpu")), states - 1
     for unit in range(width):
         first = min(sites - 1, 1 + unit * (sites - 1) // width)
         assert masks.first[unit].tolist() == [site >= first for site in range(sites) for _ in range(features)]

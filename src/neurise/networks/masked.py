@@ -55,7 +55,7 @@ class Masked(RowNetwork):
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights by what each unit looks at; the outputs start at zero, so that every conditional starts uniform."""
-        masks = self.masks(torch.device("cpu"))
+        masks = self.connections(torch.device("cpu"))
         for weight, mask in ((self.first, masks.first), *((weight, masks.hidden) for weight in self.hidden)):
             nn.init.normal_(weight, generator=generator)
             weight.data /= mask.sum(1, keepdim=True).clamp(min=1).sqrt()
@@ -74,7 +74,7 @@ class Masked(RowNetwork):
 
     def forward(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logits of every site of rows (n, sites), (n, sites, states)."""
-        space, masks = self.space, self.masks(x.device)
+        space, masks = self.space, self.connections(x.device)
         shown = relative_one_hot(x, space.states, self.first.dtype).flatten(-2)
         h = functional.linear(shown, self.first * masks.first, self.biases[0])
         offset: Tensor = self.offset
@@ -86,7 +86,7 @@ class Masked(RowNetwork):
         logits = logits + functional.linear(shown, self.direct * masks.direct) + offset
         return functional.pad(logits.view(*x.shape, space.states - 1), (1, 0))
 
-    def masks(self, device: torch.device) -> Masks:
+    def connections(self, device: torch.device) -> Masks:
         """Make the masks. They are made where they are used: a network has no buffers, and to compare is cheap."""
         sites = torch.arange(self.space.sites, device=device).repeat_interleave(self.space.states - 1)
         seen = 1 + torch.arange(self.width, device=device) * (self.space.sites - 1) // self.width
