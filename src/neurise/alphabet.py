@@ -112,7 +112,7 @@ class Alphabet:
             dtype = np.dtype(name)
             usable = dtype.kind in "biuf" or name in ("U1", "S1")
             stored = np.array(codes, dtype=UNITS[dtype.kind] if is_text(dtype) else dtype).tolist() if usable else ()
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError, SyntaxError):  # numpy reads the name of a type like a program
             stored = ()
         if list(stored) != list(codes):
             raise field["dtype"].wrong(f"a type of numbers or of single letters that holds {list(codes)[:5]}")

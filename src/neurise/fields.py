@@ -61,13 +61,11 @@ class Field:
         raise self.wrong(f"a whole number from {low} to {high}")
 
     def number(self, low: float = -math.inf, high: float = math.inf, *, finite: bool = True) -> float:
-        """Return a number within limits, both included."""
-        if (
-            type(self.value) in (int, float)
-            and low <= self.value <= high
-            and (not finite or abs(self.value) < math.inf)
-        ):
-            return float(self.value)
+        """Return a number within limits, both included. A whole number may be too large to be a float."""
+        if type(self.value) is float or (type(self.value) is int and abs(self.value) <= LARGEST):
+            value = float(self.value)
+            if low <= value <= high and (not finite or math.isfinite(value)):
+                return value
         limits = "" if (low, high) == (-math.inf, math.inf) else f" from {low:g} to {high:g}"
         raise self.wrong(f"a {'finite ' if finite else ''}number{limits}")
 

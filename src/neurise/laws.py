@@ -17,7 +17,8 @@ def as_law(values: Any, size: int, what: str) -> Tensor:
     given = values if isinstance(values, Tensor) else np.asarray(values)
     if isinstance(given, np.ndarray) and given.dtype.kind not in "biuf":
         raise ValueError(f"{what} holds values of type {given.dtype}; probabilities are numbers")
-    vector = torch.as_tensor(given).to(torch.float64)
+    # By numpy first: torch knows neither all of its types nor other orders of bytes.
+    vector = given.to(torch.float64) if isinstance(given, Tensor) else torch.from_numpy(given.astype(np.float64))
     if vector.shape != (size,):
         raise ValueError(f"{what} must have {size:,} entries, one a configuration; its shape is {tuple(vector.shape)}")
     wrong = ~torch.isfinite(vector) | (vector < 0)

@@ -24,6 +24,8 @@ def load(path: str | Path, device: str | torch.device | None = None) -> Model:
 
             config, tensors = format_1.converted(config, tensors)
         model: Model = discovery.find("neurise.models", config["model"]).restored(config, tensors, place)
+    except MemoryError as error:
+        raise MemoryError(f"{path}: {error}") from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
         raise ValueError(f"{path} does not describe a model that this version of neurise knows: {error}") from error
     return model

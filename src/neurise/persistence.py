@@ -64,7 +64,12 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     """Read a safetensors file, with a clear error for one that is cut short or of another kind."""
     try:
         return dict(load_file(path))
-    except SafetensorError as error:
+    except (
+        SafetensorError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ) as error:  # a header that promises what torch has not
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
 
 

@@ -87,8 +87,9 @@ def read(path: Path) -> Configuration:
         list(described["study"].entries())
     if "neurise" in described:
         described["neurise"].text()
+    named = described["model"].text()
     try:
-        kind = discovery.find("neurise.models", described["model"].text())
+        kind = discovery.find("neurise.models", named)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if strange := sorted(fields["params"].keys() - kind.leaves().keys()):

@@ -77,6 +77,8 @@ def _couplings(path: Path) -> tuple[tuple[int, ...], Problem]:
     J = object_in_npz(path, "J")
     if not isinstance(J, dict) or not all(isinstance(key, tuple) and len(key) == 2 for key in J):
         raise ValueError(f"{path}: J is no dictionary by pairs of qubits")
+    if strange := [end for key in J for end in key if not isinstance(end, int | np.integer)]:
+        raise ValueError(f"{path}: J has the qubit {strange[0]!r}; qubits are whole numbers")
     labels = tuple(sorted({int(end) for key in J for end in key}))
     return labels, problem_of_terms({}, J, 0.0, labels, str(path))
 

@@ -107,9 +107,8 @@ def _check_counts(path: Path, counts: np.ndarray) -> None:
         wrong = np.ones(1, bool) if counts.dtype.kind not in "iuf" else ~((counts >= 0) & (counts == np.floor(counts)))
     if wrong.any():
         row = int(wrong.argmax())
-        raise ValueError(
-            f"{path}: counts has {counts.ravel()[row].item()!r} at row {row}; a count is a whole number, not negative"
-        )
+        found = repr(counts.ravel()[row].item()) + f" at row {row}" if counts.size else f"the type {counts.dtype}"
+        raise ValueError(f"{path}: counts has {found}; a count is a whole number, not negative")
 
 
 def _info(path: Path, array: np.ndarray | None) -> dict[str, Any]:
