@@ -157,7 +157,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], type[Exception], str]] = {
     "description extended": (edit(more=1), ValueError, "changed after it was saved"),
     "description without a digest": (edit(weights_sha256=None), ValueError, "changed after it was saved"),
     "description cut short": (damage("config.json", lambda text: text[:-9]), ValueError, "no JSON"),
-    "description not text": (damage("config.json", lambda text: b"\xff\xfe" + text), ValueError, "no JSON"),
+    "description not text": (damage("config.json", lambda text: b"\xff\xfe" + text), ValueError, "not JSON"),
     "description of something else": (damage("config.json", lambda text: b"[1]"), ValueError, "does not describe"),
     "later format": (edit(format=3), ValueError, "format 3, and this version of neurise reads formats 1 to 2"),
     "weights missing": (

@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any
 
-from neurise import json_text
-
-DEEPEST = 100
-"""Levels of a JSON text; files of neurise have at most ten or so."""
 LARGEST = 2**53
 """Whole numbers up to here are exact in every JSON reader."""
 SHOWN = 60
@@ -62,7 +59,7 @@ class Field:
 
     def number(self, low: float = -math.inf, high: float = math.inf, *, finite: bool = True) -> float:
         """Return a number within limits, both included. A whole number may be too large to be a float."""
-        if type(self.value) is float or (type(self.value) is int and abs(self.value) <= LARGEST):
+        if type(self.value) is float or (type(self.value) is int and abs(self.value) <= sys.float_info.max):
             value = float(self.value)
             if low <= value <= high and (not finite or math.isfinite(value)):
                 return value
@@ -86,18 +83,3 @@ class Field:
         if not isinstance(self.value, list) or len(self.value) != length:
             raise self.wrong(f"a list of {length} numbers")
         return [entry.whole(low, high) for entry in self]
-
-
-def parsed(text: str, what: str) -> Any:
-    """Read JSON that may come from anybody; ``what`` is named in the error."""
-    value = json_text.parse(text, what)
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
-        if not level:
-            return value
-    raise ValueError(f"{what} is nested more than {DEEPEST} levels deep")
-
-
-def _inside(value: dict[str, Any] | list[Any]) -> Iterator[Any]:
-    return iter(value.values() if isinstance(value, dict) else value)

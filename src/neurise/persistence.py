@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from neurise.fields import parsed
+from neurise import json_text
 from neurise.files import rename, staged, write_text
 from neurise.locks import saving_in
 
@@ -177,7 +177,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is damaged: it is not JSON ({error})") from error
-    config = parsed(text, str(path))
+    config = json_text.parse(text, str(path))
     if not isinstance(config, dict) or "format" not in config:
         raise ValueError(f"{path} does not describe a model of neurise")
     if type(config["format"]) is not int or config["format"] not in READABLE:

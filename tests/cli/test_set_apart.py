@@ -106,7 +106,7 @@ def test_counts_by_any_name(tmp_path: Path) -> None:
     run("train", *words, "-o", tmp_path / "model", "--model", "memorize")
     model = neurise.load(tmp_path / "model")
     assert model.log_prob(np.array([[1, 0]])) == pytest.approx(np.log(0.5))
-    assert "sum 10" in run("data", "info", *words).stdout
+    assert "seen 10 times" in run("data", "info", *words).stdout
     _, said = evaluated(tmp_path / "model", "--data", *words)
     assert "these 3 rows are those that the model learnt from" in said
     assert "is for files" in run("data", "info", "ghz", "--count-column", "n", code=1).stderr

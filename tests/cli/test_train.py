@@ -122,7 +122,7 @@ def test_options_and_settings_reach_the_model(rows: Path, model: Path) -> None:
         (["--set", "training__patience=2.5"], "training__patience must be a whole number"),
         (["--set", "training__patience=null"], "training__patience must be a whole number"),
         (["--set", "chain__hide_noised=3"], "chain__hide_noised must be true or false"),
-        (["--set", "architecture__pairwise=no"], "pairwise must be True or False, got 'no'"),
+        (["--set", "architecture__pairwise=maybe"], "pairwise must be true, yes, on, false, no, off; got 'maybe'"),
         (["--set", "batch_size=5"], "no parameter 'batch_size'; its name is training__batch_size now"),
         (["--set", "loss=3"], "loss must be text"),
         (["--width", "8", "--set", "width=9"], "width was given twice"),

@@ -247,6 +247,7 @@ def _made_checkpoint() -> bytes:
     )
     network(torch.ones(1, 3)).sum().backward()
     made.optimizer.step()
+    made.step = 1
     made.history.append({"step": 1.0, "seconds": 0.5, "loss": 0.25})
     with tempfile.TemporaryDirectory() as folder:
         made.save(Path(folder) / "c", {"data": "abc", "seed": 0})

@@ -81,7 +81,7 @@ def test_the_models_of_dimod_are_read_as_dimod_reads_them(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ("[" * 100_000, "nested too deeply"),
+        ("[" * 100_000, "nested more than 100 levels deep"),
         ('{"solutions": ' + "1" * 5_000 + "}", "damaged, cut short or no JSON"),
         ({"type": "SampleSet", "num_rows": 10**400}, "damaged SampleSet"),
         (NO_VARIABLES, "has reads of no variables"),

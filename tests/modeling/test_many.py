@@ -174,9 +174,9 @@ def test_what_cannot_be_trained_as_one_is_trained_in_groups(monkeypatch: pytest.
     sizes: list[int] = []
     genuine = many._train
 
-    def noting(jobs: Any, **rest: Any) -> None:
+    def noting(jobs: Any, *rest: Any, **more: Any) -> None:
         sizes.append(len(jobs))
-        genuine(jobs, **rest)
+        genuine(jobs, *rest, **more)
 
     monkeypatch.setattr(many, "_train", noting)
     fixed = tiny.spins(40)

@@ -135,7 +135,7 @@ def test_what_cannot_be_is_refused() -> None:
         GGM(keep_prob=1.0).fit(tiny.spins())
     with pytest.raises(ValueError, match="reverse must be one of 'bayes', 'heat_bath', got 'gibbs'"):
         GGM(reverse="gibbs").fit(tiny.spins())
-    with pytest.raises(ValueError, match="'joint_mlp' predicts all sites at once; GGM asks for one"):
+    with pytest.raises(ValueError, match="'joint_mlp' predicts all sites from all; GGM needs one"):
         GGM(network="joint_mlp").fit(tiny.spins())
 
 

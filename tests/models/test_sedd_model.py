@@ -70,10 +70,10 @@ def test_a_row_that_differs_where_nothing_varies_is_impossible() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"noise": "gaussian"}, "noise must be one of absorbing, uniform, got 'gaussian'"),
-        ({"schedule": "cosine"}, "schedule must be one of loglinear, geometric, got 'cosine'"),
+        ({"noise": "gaussian"}, "noise must be one of 'absorbing', 'uniform', got 'gaussian'"),
+        ({"schedule": "cosine"}, "schedule must be one of 'loglinear', 'geometric', got 'cosine'"),
         ({"schedule": ["loglinear"]}, r"schedule must be one of .*, got \['loglinear'\]"),
-        ({"sampler": "tweedie"}, "sampler must be one of analytic, euler, got 'tweedie'"),
+        ({"sampler": "tweedie"}, "sampler must be one of 'analytic', 'euler', got 'tweedie'"),
         ({"sampling_steps": 0}, "sampling_steps must be a positive whole number, got 0"),
         ({"sampling_steps": 2.5}, "sampling_steps must be a positive whole number, got 2.5"),
     ],

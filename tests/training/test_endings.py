@@ -164,7 +164,7 @@ def test_a_disk_that_is_full_while_a_checkpoint_is_written_leaves_a_usable_model
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("neurise.training.state.save_file", full)
+    monkeypatch.setattr("neurise.persistence.save_file", full)
     model = tiny.model()
     with pytest.raises(OSError, match="No space left"):
         model.fit(tiny.spins(), max_steps=30, checkpoint=tmp_path)

@@ -39,9 +39,11 @@ RUN_OPTIONS = "The run"
 
 NETWORKS = discovery.names("neurise.networks")
 OF_ALL_SITES = [name for name in NETWORKS if name.startswith("joint_")]
-"""Networks that answer for all sites at once, by their names alone: help is shown without importing torch."""
+"""Networks that answer for all sites from all, by their names alone: help is shown without importing torch."""
+OF_ROWS = [name for name in ("causal", "masked", "sparse") if name in NETWORKS]
+OF_SITES = [name for name in NETWORKS if name not in (*OF_ALL_SITES, *OF_ROWS)]
 NETWORK_HELP = (
-    f"Kind of network: {', '.join(name for name in NETWORKS if name not in OF_ALL_SITES)} (one site at a time, for neurise and "
+    f"Kind of network: {', '.join(OF_SITES)} (one site at a time), {', '.join(OF_ROWS)} (a whole row at once; for neurise and "
     f"ggm), {', '.join(OF_ALL_SITES)} (all sites at once, for the other models)."
 )
 

@@ -364,7 +364,7 @@ class TrainedModel(Model):
         self.stopped_ = next((end for end in ("interrupted", "callback", "diverged") if end in ends), ends[-1])
         self.history_[:] = _merged([job.history for job in trained])
         self.adopt(trained, rows, run, deadline)
-        if deadline.called_off():  # while the model was made
+        if deadline.called_off() and self.stopped_ != "diverged":  # while the model was made
             self.stopped_ = "interrupted"
 
     def _watchers(self, callback: Callback, job: Job) -> list[Watcher]:

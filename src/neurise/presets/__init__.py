@@ -15,7 +15,6 @@ from typing import Any
 from neurise import discovery, json_text
 from neurise._version import __version__
 from neurise.fields import Field
-from neurise.fields import parsed as parsed
 from neurise.files import write_text
 
 FORMAT = 1

@@ -12,7 +12,8 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from neurise.fields import Field, parsed
+from neurise import json_text
+from neurise.fields import Field
 from neurise.files import write_atomically
 from neurise.persistence import load_tensors, save_tensors
 
@@ -50,7 +51,7 @@ def read(path: Path, fingerprint: Mapping[str, Any], way_out: str) -> tuple[Fact
         raise ValueError(f"{path} is no checkpoint of neurise")
     if metadata.get("checksum") != _checksum(metadata["state"], tensors):
         raise ValueError(f"{path} is damaged: its checksum does not match; {way_out}")
-    facts = Field(parsed(metadata["state"], f"the state in {path}"), f"{path}: state")
+    facts = Field(json_text.parse(metadata["state"], f"the state in {path}"), f"{path}: state")
     if facts["format"].value != FORMAT:
         raise ValueError(f"{path} has format {facts['format'].value!r}, and this version of neurise reads {FORMAT}")
     before = {
