@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from neurise.rows import Rows, digest, split
+from neurise.rows import Rows, digest, likeness, split
 
 
 def source(seed: int = 0) -> torch.Generator:
@@ -142,3 +142,27 @@ def test_a_digest_tells_data_apart() -> None:
     ]
     assert len({digest(*parts) for parts in variants}) == len(variants)
     assert digest(Rows(x.clone())) == digest(Rows(x))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_likeness_tells_rows_from_others_whatever_their_order(weighted: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(0, 3, (300, 4), generator=generator, dtype=torch.uint8)
+    weights = torch.rand(300, generator=generator, dtype=torch.float64) if weighted else None
+    order = torch.randperm(300, generator=generator)
+    own = likeness(Rows(x, weights=weights))
+    assert likeness(Rows(x[order], weights=None if weights is None else weights[order])) == own
+    others = [x[:-1], torch.cat([x, x[:1]]), x.flip(1), (x + 1) % 3]
+    changed = x.clone()
+    changed[7, 2] = (changed[7, 2] + 1) % 3
+    for other in (*others, changed):
+        masses = None if weights is None else torch.ones(len(other), dtype=torch.float64)
+        assert likeness(Rows(other, weights=masses)) != own
+    if weights is not None:
+        assert likeness(Rows(x, weights=weights[order])) != own
+
+
+def test_likeness_takes_counts_for_repeated_rows() -> None:
+    x = torch.randint(0, 2, (100, 3), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    different, counts = torch.unique(x, dim=0, return_counts=True)
+    assert likeness(Rows(different, weights=counts.double())) == likeness(Rows(x))

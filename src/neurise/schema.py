@@ -15,7 +15,7 @@ from neurise import checks
 from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of, named_codes
 from neurise.fields import Field
 from neurise.labels import Labels, as_labels
-from neurise.rows import Rows, digest
+from neurise.rows import Rows, likeness
 from neurise.space import MAX_STATES, Space
 
 space_of = lru_cache(Space)
@@ -94,14 +94,14 @@ class Schema:
         return rows if rows.weights is None else rows.take(torch.nonzero(rows.weights).flatten())
 
     def is_of(self, X: Symbols, weights: Any = None) -> bool:
-        """Whether these are the very rows that were learnt from: the same, in the same order, with the same weights."""
+        """Whether these are the rows that were learnt from, in whatever order, with the same weights or counts."""
         if not self.digest:
             return False
         try:
             rows = _present(self.encode(X), weights)
         except ValueError:  # other symbols or sites
             return False
-        return len(rows) == self.count and digest(rows) == self.digest
+        return likeness(rows) == self.digest
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the schema in JSON's types."""
@@ -196,7 +196,7 @@ def learn_schema(
     shown = rows.x[0]
     same = (rows.x == shown).all(0) & (True if held is None else (held.x == shown).all(0))
     constant = torch.where(same, shown.long(), -1)
-    found = digest(Rows(rows.x, weights=rows.weights))
+    found = likeness(Rows(rows.x, weights=rows.weights))
     return Schema(symbols, space, draft.order, constant, labels, len(tokens), found), rows, held
 
 

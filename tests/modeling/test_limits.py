@@ -18,7 +18,7 @@ from neurise.mcmc import parallel_tempering
 MODELS = sorted(discovery.names("neurise.models"))
 TRAINED = [name for name in MODELS if tiny.is_trained(name)]
 SIZES = ("width", "depth", "members", "cycles", "chain__steps", "timesteps", "sampling_steps", "sweeps")
-SIZES += ("corrector__sweeps", "training__batch_size")
+SIZES += ("corrector__sweeps", "training__batch_size", "architecture__orders")
 HUGE = (10**9, 10**12, 10**15)
 NO_BOOLEANS = ("yes", "no", "", 5, 1, 0, float("nan"), [])
 
@@ -168,3 +168,12 @@ def test_every_public_call_with_a_switch_is_tested_here() -> None:
     for call in (neurise.NeurISE.fit, neurise.NeurISE.sample, neurise.fit_many, neurise.evaluate):
         found |= {name for name, own in inspect.signature(call).parameters.items() if "bool" in str(own.annotation)}
     assert found == {"verbose", "resume", "exact", "baselines"}
+
+
+@pytest.mark.parametrize("value", ["abc", float("nan"), -1, {1}, 2 + 1j, 10.5])
+@pytest.mark.parametrize("name", ["group", "attention_heads", "shared_heads", "dropout"])
+def test_options_of_other_networks_are_checked_too(name: str, value: Any) -> None:
+    """They are saved with the model, whatever its network is."""
+    model = tiny.model(**{f"architecture__{name}": value})
+    with pytest.raises(ValueError, match=f"architecture__{name} must be"):
+        model.fit(tiny.spins(), max_steps=2)

@@ -45,7 +45,7 @@ def report(model: Model, data: Dataset, output: Path, config: str | None, *, as_
         "steps": "all steps are done",
         "time": "the time is over",
         "patience": "the validation score no longer falls",
-        "interrupted": "Ctrl-C",
+        "interrupted": "Ctrl-C or SIGTERM",
         "constant": "all rows are equal: there is nothing to learn",
         "solved": "it is counted, not trained",
     }

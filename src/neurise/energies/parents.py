@@ -127,7 +127,7 @@ def find(
         chosen[:, size] = torch.where(
             (gains > threshold) & ((chosen[:, size - 1] >= 0) if size else True), chosen[:, size], -1
         )
-    return _backward(design, chosen[:, : max(1, len(path.gains))], threshold, rows, judge)
+    return _backward(design, chosen[:, : max(1, len(path.gains))], threshold, rows, judge, work)
 
 
 def _threshold(path: Path, unit: float) -> float:
@@ -185,25 +185,30 @@ def gain(design: Design, part: Tensor, logits: Tensor, rows: float) -> Tensor:
     return 0.5 * rows * each.view(len(part), outcomes, -1, outcomes).sum((1, 3))
 
 
-def _penalised(design: Design, chosen: Tensor, judge: Design) -> Tensor:
-    """Solve with the penalty that says most about the rows held back."""
-    best, found = math.inf, None
+def _penalised(design: Design, chosen: Tensor, judge: Design, theta: Tensor, work: Work) -> Tensor:
+    """Solve with the penalty that says most about the rows held back, the strongest first, as long as there is time."""
+    best, found = math.inf, theta
     for prior in PRIORS:
+        if not work.goes_on():
+            break
         own = replace(design, prior=prior)
         vars(own).update(columns=design.columns, target=design.target)  # of the same rows
-        theta = solve(own, chosen, found, rounds=12 if found is None else 6)
+        theta = solve(own, chosen, theta, rounds=6)
         score = float(judge.scores(chosen, theta).double().sum())
         if not score < best - 1e-6 * abs(score):
             break
         best, found = score, theta
-    assert found is not None
     return found
 
 
-def _backward(design: Design, chosen: Tensor, threshold: float, rows: float, judge: Design | None) -> Parents:
+def _backward(
+    design: Design, chosen: Tensor, threshold: float, rows: float, judge: Design | None, work: Work
+) -> Parents:
     """Drop parents that cost less than the threshold, and solve what is left."""
     theta = solve(design, chosen, None, rounds=12)
     for _ in range(2):
+        if not work.goes_on():
+            break
         cost = design.costs(chosen, theta) * rows
         weak = (cost < threshold) & (chosen >= 0)
         if not bool(weak.any()):
@@ -214,7 +219,7 @@ def _backward(design: Design, chosen: Tensor, threshold: float, rows: float, jud
         chosen = torch.where(weak, -1, chosen)
         theta = solve(design, chosen, theta, rounds=4)
     if judge is not None:
-        theta = _penalised(design, chosen, judge)
+        theta = _penalised(design, chosen, judge, theta, work)
     order = (chosen < 0).to(torch.int8).argsort(dim=1, stable=True)  # gaps to the end
     chosen = chosen.gather(1, order)
     base, outcomes = design.base.shape[1], design.sample.outcomes

@@ -60,6 +60,8 @@ def checked_history(field: Field) -> list[dict[str, float]]:
     for record in field:
         before = record["step"].number(before)
         record["seconds"].number(0)
+        if "steps" in record:
+            record["steps"].number(0)
         for entry in record.entries():
             if type(entry.value) not in (int, float):
                 raise entry.wrong("a number")

@@ -17,7 +17,7 @@ Order = tuple[int, ...] | None
 def asks_for_orders(orders: Any, sites: int) -> bool:
     """Return whether any order but the model's own is asked for; raise ValueError where the orders are none."""
     if isinstance(orders, str) or not isinstance(orders, Sequence | np.ndarray):
-        return checks.positive_whole("orders", orders) > 1
+        return checks.count("architecture__orders", orders, checks.MOST_LAYERS) > 1
     if not len(orders):
         raise ValueError("orders is empty; give at least one order, or a number of them")
     found = set[tuple[int, ...]]()

@@ -98,6 +98,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         checks.flag("chain__hide_noised", self.chain.hide_noised)
         checks.flag("corrector__anytime", self.corrector.anytime)
         self._check_orders()
+        for name in ("group", "shared_heads"):
+            checks.positive_whole(f"architecture__{name}", getattr(self.architecture, name))
+        if self.architecture.attention_heads is not None:
+            checks.positive_whole("architecture__attention_heads", self.architecture.attention_heads)
+        checks.share("architecture__dropout", self.architecture.dropout)
         checks.unseen(self.chain.unseen, self.schema_.space.states)
         checks.positive_whole("chain__stretch", best.stretch)
         if best.stretch > 1 and not self._takes_stretches(make):
