@@ -52,7 +52,7 @@ class Job:
 def warm_up() -> None:
     """Learn something small once, so that all that is imported late is there before processes are forked."""
     torch.set_num_threads(1)
-    round_robin.fit_terms = lambda job, held, graph: None  # no file is touched in it, and it takes most of the time
+    round_robin.fit_terms = lambda *_, **__: None  # no file is touched in it, and it takes most of the time
     with tempfile.TemporaryDirectory() as folder:
         fitted = tiny.model(members=2, architecture__pairwise=True).fit(
             tiny.spins(), max_steps=10, device="cpu", verbose=False
