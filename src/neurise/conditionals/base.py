@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from neurise.batching import CACHE, MEMORY_BUDGET, ON_GPU
-from neurise.networks.parts.plan import Plan, View, view_of
+from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk
 from neurise.noise.base import SiteNoise
 from neurise.walks import Planned, Recomputed, log_law
@@ -172,3 +172,14 @@ class Conditionals(nn.Module, ABC):
     def certain(self, view: View) -> Certain | None:
         """Return the sites whose answer is known beforehand, if there are any."""
         return None
+
+
+def view_of(noise: SiteNoise, looked_at: Tensor, *, hides_erased: bool, sweep: bool) -> View:
+    """Find what the steps of a chain, or those of a sweep, look at."""
+    sites = torch.arange(noise.space.sites, device=looked_at.device)
+    grows = noise.is_hard and hides_erased and not sweep
+    cycles = 1 if grows or sweep else noise.cycles
+    first = torch.arange(cycles, device=sites.device)[:, None] * len(sites)
+    times = first + (torch.zeros_like(sites) if sweep else sites)
+    sees = (sites[:, None] < sites if grows else sites[:, None] != sites) & looked_at
+    return View(noise, grows, sweep, looked_at, noise.space.states == 2, cycles, times, sees)

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from neurise import conditionals, losses
 from neurise.conditionals.base import Conditionals, Frame
-from neurise.networks.parts.plan import Plan, View, added
+from neurise.networks.pairwise_terms import added
+from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk
 
 SHARES = 21

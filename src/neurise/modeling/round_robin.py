@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, cast
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks, discovery
+from neurise import checks, devices, discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
-from neurise.deadline import Deadline
+from neurise.deadline import Work
 from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.losses import Loss
 from neurise.modeling.chain_model import ChainModel
@@ -33,10 +35,12 @@ from neurise.noise.base import SiteNoise
 from neurise.rows import MOST_FOLDS, Rows, split, with_folds
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
-from neurise.training.step import noised, slices
+from neurise.training.step import examples_at_once, noised, slices
 
 WEIGHING, CALIBRATING = 0.05, 0.25
 """The shares of a limited time that are kept for weighing the kinds of members, and for a calibration."""
+PIECES = 16
+"""Slices of examples where the time is looked at between two of them."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -80,12 +84,14 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 raise ValueError(f"{name} must be a name, got {value!r}")
         if self.members is not None and not isinstance(self.members, int | float | np.number):
             raise ValueError(f"members must be a positive whole number, got {self.members!r}")
-        best, make = self.chosen(), discovery.find("neurise.networks", self.network)
+        best, make = self.chosen(), discovery.found("neurise.networks", self.network)
         self.chosen_, self.noise_options_ = best, {}
         super().check()
         sizes: dict[str, Any] = {}
-        for name in ("width", "depth", "members", "steps"):
+        for name in ("width", "steps"):
             sizes[name] = checks.positive_whole(name, getattr(best, name))
+        for name in ("depth", "members"):
+            sizes[name] = checks.count(name, getattr(best, name), checks.MOST_LAYERS)
         self.chosen_ = best._replace(**sizes)
         checks.flag("architecture__pairwise", best.pairwise)
         checks.flag("architecture__residual", self.architecture.residual)
@@ -118,7 +124,6 @@ class RoundRobinModel(ChainModel, TrainedModel):
             raise ValueError(
                 f"network {self.network!r} knows each step's own site alone; corrector__clean={clean} needs site_mlp"
             )
-        self.require_room(make, steps=length, **{name: sizes[name] for name in ("width", "depth", "members")})
 
     def _check_rows(self) -> None:
         """Raise ValueError where a network that answers for a whole row cannot serve."""
@@ -143,7 +148,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         if hasattr(self, "schema_"):
             space, gpu = self.schema_.space, self.device_.type == "cuda"
             best = suited(self.schema_.count, space.sites, space.states, gpu=gpu)
-            make = discovery.find("neurise.networks", self.network)
+            make = discovery.found("neurise.networks", self.network)
             if issubclass(make, RowNetwork):
                 best = best._replace(**make.suited(self.schema_.count, space, gpu=gpu))
         else:
@@ -159,7 +164,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     @property
     def is_of_rows(self) -> bool:
         """Whether the network answers for all sites of a row in one pass."""
-        return issubclass(discovery.find("neurise.networks", self.network), RowNetwork)
+        return issubclass(discovery.found("neurise.networks", self.network), RowNetwork)
 
     @property
     def _is_hard(self) -> bool:
@@ -194,7 +199,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def frame(self) -> Frame:
         """Make the chain for the fitted schema, and say which sites never vary."""
         schema, chain = self.schema_, self.chain
-        kind = discovery.find("neurise.noise", chain.kind)
+        kind = discovery.found("neurise.noise", chain.kind)
         if not (isinstance(kind, type) and issubclass(kind, SiteNoise)):
             raise ValueError(
                 f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
@@ -212,7 +217,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
         """Make networks that learn side by side, so many with pairwise terms or without, and what they learn from."""
         best, frame, corrector = self.chosen_, self.frame(), self.corrector
         space, num_steps = frame.noise.space, frame.noise.num_steps
-        make = discovery.find("neurise.networks", self.network)
+        make = discovery.found("neurise.networks", self.network)
+        devices.require_room(
+            make.least_numbers(space, num_steps, best.width, best.depth),
+            space.sites,
+            self.device_,
+            width=best.width,
+            depth=best.depth,
+            batch_size=best.batch_size,
+            members=best.members,
+        )
         options = {"width": best.width, "depth": best.depth, "classes": frame.classes}
         for name in make.options:
             if hasattr(self.architecture, name):
@@ -282,43 +296,41 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
 
     @torch.no_grad()
-    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
+    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
         """Put the members of all jobs together; rows held back say what each kind is worth, where there is time to ask."""
         groups, held = list[list[Conditionals]](), jobs[0].held
-        for job in jobs:
-            objective: Any = job.objective
+        objectives: list[Any] = list(map(attrgetter("objective"), jobs))
+        for objective in objectives:
             groups.append(objective.members())
         shares = [1 / len(jobs)] * len(jobs)
         if len(jobs) > 1 and held is not None and not jobs[0].is_known:
-            found = self._shares(jobs, held, run, deadline.part(1 - CALIBRATING * self.calibrates_))
-            shares = shares if found is None else found
+            weighing = work.part(1 - CALIBRATING * self.calibrates_)
+            held = held if held.x.device == self.device_ else held.to(self.device_)
+            drawn = noised(objectives[0], held, torch.Generator(self.device_).manual_seed(run.seed))
+            answers, sizes, every = list[list[Tensor]](), list[int](), slice(0, len(drawn.x_u))
+            for objective in objectives:
+                pieces = list[Tensor]()
+                size = examples_at_once(objective, self.device_)
+                size = size if work.seconds == math.inf else min(size, max(1, every.stop // PIECES))
+                for piece in slices(drawn, size, every):
+                    if weighing.left():
+                        pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
+                answers.append(pieces)
+                sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
+            if weighing.left():
+                shares = find_shares(list(map(torch.cat, answers)), drawn.x_u, sizes)
         members, weights = list[Conditionals](), list[float]()
         for group, share in zip(groups, shares, strict=True):
             members += group
             weights += [share / len(group)] * len(group)
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            learnt = self._calibrated(learnt, rows, run, deadline)
+            learnt = self._calibrated(learnt, rows, run, work)
         if bool((self.schema_.constant >= 0).any()):
             learnt = KnownSites(learnt, self.schema_.constant.to(self.device_), unseen=self.chain.unseen)
         self.conditionals_ = learnt.lay_out()
 
-    def _shares(self, jobs: Sequence[Job], held: Rows, run: Run, deadline: Deadline) -> list[float] | None:
-        """Find what each kind of members is worth on rows that were held back; None where the time ends before."""
-        held = held if held.x.device == self.device_ else held.to(self.device_)
-        drawn = noised(jobs[0].objective, held, torch.Generator(self.device_).manual_seed(run.seed))
-        answers, sizes = list[Tensor](), list[int]()
-        for job in jobs:
-            objective, pieces = cast(RoundRobinObjective, job.objective), list[Tensor]()
-            for piece in slices(objective, drawn, self.device_, in_pieces=deadline.is_limited):
-                pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
-                if deadline.is_over:
-                    return None
-            answers.append(torch.cat(pieces))
-            sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
-        return find_shares(answers, drawn.x_u, sizes)
-
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, work: Work) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""
         raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
 
@@ -329,7 +341,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         stack.load_state_dict({name: tensor.detach().clone() for name, tensor in state.average.items()})
         own = replace(job, objective=replace(objective, network=stack.requires_grad_(False)))
         before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
-        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None, Deadline()), Deadline())
+        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None, 0.0), Work())
         self.stopped_ = before
 
     def _described(self) -> Any:

@@ -10,7 +10,7 @@ import torch
 from neurise import checks, losses
 from neurise.conditionals.base import Conditionals
 from neurise.conditionals.moment_matched import match
-from neurise.deadline import Deadline, Work
+from neurise.deadline import Work
 from neurise.energies.pairwise_regression import adjacency
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
@@ -99,10 +99,10 @@ class NeurISE(RoundRobinModel):
                 f"architecture__pairwise={self.architecture.pairwise}"
             )
 
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, work: Work) -> Conditionals:
         generator = torch.Generator(self.device_).manual_seed(run.seed)
-        sites = self.schema_.space.sites
-        work = Work("calibration", "sites", deadline=deadline, total=sites, verbose=run.verbose)
-        found = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator, work=work)
-        work.close()
+        own = work.part(1.0, what="calibration", unit="sites", total=self.schema_.space.sites)
+        found = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator, work=own)
+        if own.shown is not None:
+            own.shown.progress.close()
         return found
