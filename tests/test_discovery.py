@@ -49,7 +49,7 @@ def test_a_file_without_what_it_promises_says_so(shelf: str) -> None:
         ("base", "unknown shelf 'base'"),
         ("../evil", "unknown shelf"),
         ("os.path", "unknown shelf"),
-        (5, "unknown shelf 5"),
+        (5, "a shelf is called by its name, got 5"),
     ],
 )
 def test_an_unknown_name_suggests_a_near_one(shelf: str, name: str, message: str) -> None:

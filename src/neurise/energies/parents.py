@@ -109,7 +109,7 @@ def find(
     live = torch.arange(sites, device=base.device)
     least = (UNITS[-1] if judge else UNITS[0]) * unit
     for size in range(min(most, sites - 1)):
-        if not work.goes_on():
+        if not work.left():
             break
         gain, best = _offers(design, chosen[:, :size], theta, live, allowed, rows)
         there = gain > least
