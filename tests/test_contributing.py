@@ -40,7 +40,7 @@ def _installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def _forget() -> None:
     discovery.names.cache_clear()
-    discovery._found.cache_clear()
+    discovery.found.cache_clear()
 
 
 def test_there_is_one_of_each_kind() -> None:

@@ -14,7 +14,7 @@ import tiny
 import torch
 
 from neurise import deadline
-from neurise.deadline import Deadline, Work
+from neurise.deadline import Interrupts, Shown, Work
 from neurise.energies import moments, regressions
 from neurise.modeling import round_robin
 from neurise.modeling.model import Model
@@ -31,71 +31,11 @@ class Hands:
         return self.time
 
 
-def test_what_is_spent_and_left() -> None:
-    clock = Hands()
-    own = Deadline(10.0, clock=clock)
-    assert (own.spent, own.left, own.is_over) == (0.0, 10.0, False)
-    clock.time = 10.0
-    assert (own.spent, own.left, own.is_over) == (10.0, 0.0, True)
-
-
-def test_no_limit_is_never_over_unless_the_work_is_called_off() -> None:
-    asked = []
-    own = Deadline(clock=Hands(), called_off=lambda: bool(asked))
-    assert own.left == math.inf
-    assert not own.is_over
-    assert not own.part(0.5).is_limited
-    asked.append(True)
-    assert own.is_over
-    assert own.part(0.5).is_over
-
-
-def test_a_phase_has_a_share_of_what_is_left_after_what_is_kept() -> None:
-    clock = Hands()
-    own = Deadline(10.0, clock=clock)
-    clock.time = 2.0
-    assert own.part(0.5).seconds == 4.0
-    assert own.part(0.5, keep=2.0).seconds == 3.0
-    assert own.part(0.5, keep=20.0).seconds == 0.0
-
-
-def test_several_processes_take_the_time_of_one() -> None:
-    own = Deadline(10.0, clock=Hands(), agree=lambda spent, asked: (spent + 11, asked))
-    assert own.is_over
-    assert own.part(1.0).is_over
-
-
-def test_pieces_of_a_work_count_together() -> None:
-    work = Work("terms", "fits", deadline=Deadline(8.0, clock=Hands()), total=4)
-    first = work.part(0.5)
-    first.advance()
-    work.advance()
-    assert work._shown.done == 2
-    assert first.deadline.seconds == 4.0
-
-
-def sample(rows: int = 60) -> regressions.Sample:
-    x = (torch.from_numpy(tiny.spins(rows, sites=5)) > 0).to(torch.uint8)
-    return regressions.sample_of(Rows(x), 2, torch.device("cpu"))
-
-
-@pytest.mark.parametrize("looks", [1, 2, 7, 50])
-def test_regressions_ask_in_every_iteration_and_keep_what_they_have(looks: int) -> None:
-    counted = itertools.count()
-    own, mask = sample(), 1 - torch.eye(5)
-    work = Work(deadline=Deadline(looks, clock=lambda: next(counted)))
-    best = regressions.best_candidate(own, mask, None, 0, work)
-    found = regressions.fitted_parts(own, mask, best, (None, None), work)
-    # A look per iteration, and one or two at the end of each descent, whose first iteration is made in any case.
-    assert next(counted) < looks + 25
-    assert all(bool(fit.weight.isfinite().all()) for fit in found)
-
-
-def test_without_a_limit_the_fit_is_the_one_without_a_work() -> None:
-    own, mask = sample(), 1 - torch.eye(5)
-    plain = next(regressions.path(own, mask, only=3))
-    watched = next(regressions.path(own, mask, only=3, work=Work()))
-    assert torch.equal(plain.weight, watched.weight)
+@pytest.fixture
+def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
+    own = Hands()
+    monkeypatch.setattr(deadline, "CLOCK", own)
+    return own
 
 
 @pytest.fixture
@@ -104,6 +44,72 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> itertools.count[int]:
     counted = itertools.count()
     monkeypatch.setattr(deadline, "CLOCK", lambda: next(counted))
     return counted
+
+
+def test_what_is_spent_and_left(hands: Hands) -> None:
+    own = Work(10.0)
+    assert (own.left(), own.spent) == (10.0, 0.0)
+    hands.time = 12.0
+    assert (own.left(), own.spent) == (0.0, 12.0)
+
+
+def test_no_limit_is_never_over_unless_the_work_is_called_off() -> None:
+    interrupts = Interrupts()
+    own = Work(interrupts=interrupts)
+    part = own.part(0.5)
+    assert own.left() == part.left() == part.seconds == math.inf
+    interrupts.asked = True
+    assert own.left() == part.left() == own.part(0.5).left() == 0
+
+
+def test_a_phase_has_a_share_of_what_is_left_after_what_is_kept(hands: Hands) -> None:
+    own = Work(10.0)
+    hands.time = 2.0
+    assert own.part(0.5).seconds == 4.0
+    assert own.part(0.5, keep=2.0).seconds == 3.0
+    assert own.part(0.5, keep=20.0).seconds == 0.0
+
+
+def test_several_processes_take_the_time_of_one() -> None:
+    own = Work(10.0, agree=lambda spent, asked: (spent + 11, asked))
+    assert own.left() == own.part(1.0).left() == 0
+
+
+def test_parts_of_a_work_count_together(hands: Hands, capsys: pytest.CaptureFixture[str]) -> None:
+    work = Work(8.0, verbose=True).part(1.0, what="terms", unit="fits", total=4)
+    first = work.part(0.5)
+    first.left(done=1)
+    assert first.seconds == 4.0
+    assert isinstance(work.shown, Shown)
+    work.shown.progress.last = -math.inf  # when it was shown last
+    work.left(done=1)
+    assert "terms   50%  2 fits" in capsys.readouterr().err
+
+
+def test_nothing_is_made_to_be_shown_where_nothing_is_shown() -> None:
+    assert Work(verbose=False).part(1.0, what="terms", unit="fits", total=4).shown is None
+
+
+def sample(rows: int = 60) -> regressions.Sample:
+    x = (torch.from_numpy(tiny.spins(rows, sites=5)) > 0).to(torch.uint8)
+    return regressions.sample_of(Rows(x), 2, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("looks", [1, 2, 7, 50])
+def test_regressions_ask_in_every_iteration_and_keep_what_they_have(clock: itertools.count[int], looks: int) -> None:
+    own, mask, work = sample(), 1 - torch.eye(5), Work(looks)
+    best = regressions.best_candidate(own, mask, None, 0, work)
+    found = regressions.fitted_parts(own, mask, best, (None, None), work)
+    # A look per iteration, and one or two at the end of each descent, whose first iteration is made in any case.
+    assert next(clock) < looks + 25
+    assert all(bool(fit.weight.isfinite().all()) for fit in found)
+
+
+def test_without_a_limit_the_fit_is_the_one_without_a_work() -> None:
+    own, mask = sample(), 1 - torch.eye(5)
+    plain = next(regressions.path(own, mask, only=3))
+    watched = next(regressions.path(own, mask, only=3, work=Work()))
+    assert torch.equal(plain.weight, watched.weight)
 
 
 def assert_usable(model: Model) -> None:

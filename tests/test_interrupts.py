@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from neurise.interrupts import Interrupts, raised_outside_imports
+from neurise.deadline import noted_interrupts
+from neurise.interrupts import raised_outside_imports
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 
@@ -44,12 +45,12 @@ def test_an_import_is_brought_to_its_end_first(
 
 
 def test_what_is_asked_for_inside_holds_outside() -> None:
-    with Interrupts() as outer:
-        with Interrupts() as inner:
+    with noted_interrupts() as outer:
+        with noted_interrupts() as inner:
             os.kill(os.getpid(), signal.SIGINT)
             assert inner.asked
         assert outer.asked
-    with Interrupts() as later:
+    with noted_interrupts() as later:
         assert not later.asked
 
 

@@ -18,7 +18,7 @@ SOURCE = TESTS.parent / "src"
 
 NOISE, EXACT, LIKELIHOOD = "noise/round_robin.py", "exact.py", "likelihood.py"
 OBJECTIVE, REGRESSIONS = "modeling/round_robin_objective.py", "energies/regressions.py"
-LAYERS, PLAN, COMMITTEE = "networks/parts/layers.py", "networks/parts/plan.py", "conditionals/committee.py"
+LAYERS, VIEW, COMMITTEE = "networks/parts/layers.py", "conditionals/base.py", "conditionals/committee.py"
 JOBS, TERMS, KNOWN = "modeling/trained.py", "networks/pairwise_terms.py", "conditionals/known_sites.py"
 ATTENTION, WITHIN = "networks/parts/attention.py", "networks/parts/within_group.py"
 MUTATIONS = {
@@ -63,8 +63,8 @@ MUTATIONS = {
     "corrector: swept by Bayes": ("chain_law.py", "_push(conditionals, t, u, current, label, heat_bath=True)", "_push(conditionals, t, u, current, label)", "sampling/test_corrector.py"),
     "corrector: the first site is left out": ("sampling/corrector.py", "enumerate(reversed(swept_sites(conditionals, t)))", "enumerate(reversed(swept_sites(conditionals, t)[1:]))", "sampling/test_corrector.py"),
     "clean examples: noised all the same": (OBJECTIVE, "early = torch.zeros_like(t)", "early = t", "sampling/test_corrector.py"),
-    "plan: pairwise terms of the site itself": (PLAN, "sites[:, None] < sites if grows", "sites[:, None] <= sites if grows", "sampling/test_incremental.py"),
-    "plan: sweeps at the time of the site": (PLAN, "(torch.zeros_like(sites) if sweep else sites)", "sites", "sampling/test_corrector.py"),
+    "plan: pairwise terms of the site itself": (VIEW, "sites[:, None] < sites if grows", "sites[:, None] <= sites if grows", "sampling/test_incremental.py"),
+    "plan: sweeps at the time of the site": (VIEW, "(torch.zeros_like(sites) if sweep else sites)", "sites", "sampling/test_corrector.py"),
     "plan: sweeps with the terms of the chain": (TERMS, "pairwise_plan(view, self.clean_pair.detach(), self.clean_bias.detach())", "pairwise_plan(view, self.pair.detach(), self.bias.detach())", "sampling/test_corrector.py"),
     "incremental: the old token stays": ("walks.py", "total -= columns.index_select(0, old)", "total -= 0 * columns.index_select(0, old)", "sampling/test_incremental.py"),
     "many: clipped together": ("training/step.py", ".norm(dim=1)", ".norm().expand(len(gradients[0]))", "training/test_step.py"),
@@ -78,8 +78,8 @@ MUTATIONS = {
     "kinds: the share of the others": (COMMITTEE, "[share * (1 - best) for share in shares] + [best]", "[share * best for share in shares] + [1 - best]", "conditionals/test_committee.py"),
     "kinds: a share for each member, not for all": ("modeling/round_robin.py", "[share / len(group)] * len(group)", "[share] * len(group)", "modeling/test_round_robin.py"),
     "sized: rows for tokens": ("modeling/sizes.py", "rows * sites < tokens", "rows < tokens", "modeling/test_sizes.py"),
-    "parts: all of the time for each": (JOBS, "(run.max_seconds - spent) / (len(jobs) - number)", "run.max_seconds - spent", "modeling/test_jobs.py"),
-    "parts: the time of the slower": (JOBS, "sum(max(spent, default=0.0) for spent in until)", "max(max(spent, default=0.0) for spent in until)", "modeling/test_jobs.py"),
+    "parts: all of the time for each": (JOBS, "1 / (len(jobs) - number)", "1.0", "modeling/test_jobs.py"),
+    "parts: the time of the slower": (JOBS, "sum(max((r[name] for r in own), default=0.0) for own in until)", "max(max((r[name] for r in own), default=0.0) for own in until)", "modeling/test_jobs.py"),
     "pairwise: sites that are not seen": (REGRESSIONS, "+ RIDGE * ahead.weight) * self.mask", "+ RIDGE * ahead.weight)", "energies/test_pairwise_regression.py"),
     "regressions: never a shorter step": (REGRESSIONS, "bend * LESS_BEND, bend * 2)", "bend * LESS_BEND, bend)", "energies/test_regressions.py"),
     "causal: a site sees its own token": (WITHIN, "[:, None] < order", "[:, None] <= order", "networks/test_causal.py"),

@@ -61,7 +61,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     def forget() -> None:
         discovery.names.cache_clear()
-        discovery._found.cache_clear()
+        discovery.found.cache_clear()
         for name in [name for name in sys.modules if name.partition(".")[0] == outside_package.PACKAGE]:
             del sys.modules[name]
 

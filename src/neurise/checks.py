@@ -123,6 +123,23 @@ def order(value: Sequence[int] | None, sites: int) -> tuple[int, ...]:
     return tuple(places.tolist())
 
 
+def orders(value: Any, sites: int) -> bool:
+    """Return whether any order but the model's own is asked for; raise ValueError where the orders are none."""
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
+        return count("architecture__orders", value, MOST_LAYERS) > 1
+    if not len(value):
+        raise ValueError("orders is empty; give at least one order, or a number of them")
+    found = set[tuple[int, ...]]()
+    for number, own in enumerate(value):
+        try:
+            found.add(order(own, sites))
+        except ValueError as error:
+            raise ValueError(f"orders[{number}]: {error}") from error
+    if len(found) < len(value):
+        raise ValueError(f"orders has the same order twice among its {len(value)}: each must differ from the others")
+    return True
+
+
 def unseen(value: Any, states: int) -> float:
     """Return a probability that all symbols of a constant site but one can have."""
     if not is_number(value) or not 0 <= value < 1 / states:  # a NaN fails this too

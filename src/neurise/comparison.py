@@ -24,8 +24,8 @@ def count_parameters(model: TrainedModel, space: Space, classes: int = 0) -> int
     names = Alphabet(tuple(range(space.states)), "<i8")
     labels = Labels.of(torch.arange(classes).numpy(), None) if classes else None
     free = torch.full((space.sites,), -1)
-    schema = Schema(names, space, tuple(range(space.sites)), free, labels)
-    draft.begin_fit(schema, torch.device("cpu"))  # of what is no weight; weights are shapes alone
+    draft.schema_ = Schema(names, space, tuple(range(space.sites)), free, labels)
+    draft.begin_fit(torch.device("cpu"))  # of what is no weight; weights are shapes alone
     draft.check()
     with torch.device("meta"):
         network = draft._build().network

@@ -52,10 +52,9 @@ def parameter_count(network: nn.Module) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-def training_bytes(network: nn.Module, rows_bytes: int, batch_size: int, bytes_per_example: int) -> int:
-    """Estimate the peak memory of training."""
-    weights = sum(parameter.numel() * parameter.element_size() for parameter in network.parameters())
-    return COPIES * weights + rows_bytes + batch_size * bytes_per_example
+def training_bytes(weights: int, rows: int, batch_size: int, bytes_per_example: int) -> int:
+    """Estimate the peak memory of training, where weights and rows take so many bytes."""
+    return COPIES * weights + rows + batch_size * bytes_per_example
 
 
 def available_bytes(device: torch.device) -> int | None:
@@ -104,3 +103,13 @@ def require_memory(needed: int, device: torch.device, advice: str) -> None:
     if not has_room(needed, device):
         free = readable(available_bytes(device) or 0)
         raise MemoryError(f"this needs about {readable(needed)} of memory on {device}, and {free} are free; {advice}")
+
+
+def require_room(
+    least: int, sites: int, device: torch.device, *, width: int, depth: int, batch_size: int, members: int = 1
+) -> None:
+    """Refuse networks of at least so many numbers each that cannot be trained, before any is made, even as shapes."""
+    advice = f"use a smaller width, depth or training__batch_size: they are {width:,}, {depth:,} and {batch_size:,}"
+    if members > 1:
+        advice += f", for {members:,} members"
+    require_memory(training_bytes(4 * members * least, 0, batch_size, 4 * (sites + width)), device, advice)

@@ -48,11 +48,12 @@ def find(package: str, name: str) -> Any:
     """Import what a name stands for; near names are suggested for an unknown one."""
     if not isinstance(name, str):  # which may be what cannot be looked up at all
         raise ValueError(f"a {package.rpartition('.')[2].rstrip('s')} is called by its name, got {name!r}")
-    return _found(package, name)
+    return found(package, name)
 
 
 @lru_cache
-def _found(package: str, name: str) -> Any:
+def found(package: str, name: str) -> Any:
+    """Do as :func:`find` does, for a name that is known to be text; what was found once is remembered."""
     offered = names(package)
     if name not in offered:
         kind = package.rpartition(".")[2].rstrip("s")

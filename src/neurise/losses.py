@@ -112,19 +112,13 @@ def cross_entropy(logits: Tensor, x_u: Tensor) -> Tensor:
     return -_pick(torch.log_softmax(logits, dim=-1), x_u)
 
 
+@lru_cache
 def resolve(name: str) -> Loss:
     """Turn a loss's name into the loss.
 
     ``weighted_screening(0.75)`` carries its α, which is 1 where none is given; ``tempered_screening(0.75)`` its γ, which is 0.75
     where none is given.
     """
-    if not isinstance(name, str):
-        raise ValueError(f"loss must be a name, got {name!r}")
-    return _resolved(name)
-
-
-@lru_cache
-def _resolved(name: str) -> Loss:
     plain: dict[str, Loss] = {"screening": screening, "cross_entropy": cross_entropy}
     if name in plain:
         return plain[name]

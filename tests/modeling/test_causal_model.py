@@ -96,9 +96,10 @@ def test_where_memory_is_short_layers_are_computed_again(monkeypatch: pytest.Mon
     recomputed.clear()
     with torch.device("meta"):
         network = Causal(Space(8, 2), 8, width=8, depth=4, group=2)
-    needed = [devices.training_bytes(network, x.size, 32, network.bytes_per_row(training=True))]
+    weights = sum(parameter.nbytes for parameter in network.parameters())
+    needed = [devices.training_bytes(weights, x.size, 32, network.bytes_per_row(training=True))]
     network.economise()
-    needed.append(devices.training_bytes(network, x.size, 32, network.bytes_per_row(training=True)))
+    needed.append(devices.training_bytes(weights, x.size, 32, network.bytes_per_row(training=True)))
     monkeypatch.setattr(devices, "available_bytes", lambda device: sum(needed) // 2)
     short = model(depth=4).fit(x, seed=0, max_steps=5, verbose=False)
     assert True in recomputed

@@ -12,7 +12,6 @@ import torch
 from steps import replace_steps
 
 from neurise import discovery, exact
-from neurise.deadline import Deadline
 from neurise.modeling.model import Model, Run
 from neurise.rows import Rows
 from neurise.training import loop
@@ -145,7 +144,7 @@ def test_progress_is_shown_and_kept(name: str, capsys: pytest.CaptureFixture[str
 def test_the_losses_of_a_batch_are_those_of_its_examples(name: str) -> None:
     """Everything random is drawn beforehand, so that a batch can be cut in two (several processes, slices)."""
     model = tiny.model(name).fit(tiny.spins(), max_steps=3)
-    run, rows = Run(0, None, False, 3, None, False, Deadline()), Rows(model.schema_.encode(tiny.spins(20)))
+    run, rows = Run(0, None, False, 3, None, False, 0.0), Rows(model.schema_.encode(tiny.spins(20)))
     (job,) = model.jobs(rows, rows, run)  # type: ignore[attr-defined]
     job.begin()
     objective, generator = job.objective, torch.Generator().manual_seed(0)

@@ -15,7 +15,6 @@ from steps import replace_steps
 
 import neurise
 from neurise import discovery
-from neurise.deadline import Deadline
 from neurise.modeling import many
 from neurise.modeling.model import Model, Run
 from neurise.training.state import TrainingState
@@ -46,7 +45,7 @@ def test_one_model_through_the_machinery_for_many_is_what_fit_makes(
     X = tiny.spins()
     y, weights = (X[:, 0] > 0) if labels else None, np.arange(60) % 3 + 1
     monkeypatch.setattr(many, "_joint_seed", lambda seeds: next(iter(seeds)))
-    run = Run(5, None, False, 20, None, False, Deadline())
+    run = Run(5, None, False, 20, None, False, 0.0)
     trial = many._trial(tiny.model(name), X, y, weights, None, run=run, place=torch.device("cpu"))
     monkeypatch.setattr(many, "_train", many._train_as_one)  # one job by itself would go its own way
     many._learn_all([trial])

@@ -14,7 +14,6 @@ import torch
 import neurise
 from neurise import exact
 from neurise.conditionals import committee
-from neurise.deadline import Deadline
 from neurise.energies import regressions
 from neurise.modeling import many
 from neurise.modeling.model import Run
@@ -23,7 +22,7 @@ from neurise.rows import Batch, Rows
 
 FOLDS = 5
 MEMBERS = 3
-RUN = Run(5, None, False, 20, None, False, Deadline())
+RUN = Run(5, None, False, 20, None, False, 0.0)
 both = pytest.mark.parametrize("states", [2, 3])
 
 

@@ -14,7 +14,6 @@ import torch
 import neurise
 from neurise import losses
 from neurise.conditionals.base import Frame
-from neurise.deadline import Deadline
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin_objective import Example, RoundRobinObjective
 from neurise.modeling.stretches import stretches_of
@@ -195,10 +194,10 @@ def test_a_law_is_learnt_from_stretches(params: dict[str, Any]) -> None:
 def test_a_batch_of_stretches_has_fewer_rows() -> None:
     X = tiny.spins(60, sites=6)
     model: Any = tiny.model(chain__stretch=3, training__batch_size=64)
-    schema, own, _ = learn_schema(X, None, None, None, alphabet=None, order=None)
-    model.begin_fit(schema, torch.device("cpu"))
+    model.begin_fit(torch.device("cpu"))
+    model.schema_, own, _ = learn_schema(X, None, None, None, alphabet=None, order=None)
     model.check()
-    job = model.jobs(own, None, Run(0, None, False, 3, None, None, Deadline()))[0]
+    job = model.jobs(own, None, Run(0, None, False, 3, None, None, 0.0))[0]
     assert job.settings.batch_size == 21
     assert dict(tiny.model(chain__stretch=3).fit(X, max_steps=3).summary())["stretch"] == 3
 

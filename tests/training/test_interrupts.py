@@ -6,20 +6,20 @@ import threading
 
 import pytest
 
-from neurise.training.loop import Interrupts
+from neurise.deadline import noted_interrupts
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 
 
 def send(number: signal.Signals) -> None:
-    """Send this process a signal. None but what Interrupts, or a test, handles: SIGTERM would end the tests."""
+    """Send this process a signal. None but what noted_interrupts, or a test, handles: SIGTERM would end the tests."""
     assert signal.getsignal(number) is not signal.SIG_DFL
     os.kill(os.getpid(), number)
 
 
 @SIGNALS
 def test_the_first_signal_is_noted_and_the_second_interrupts(number: signal.Signals) -> None:
-    with Interrupts() as interrupts:
+    with noted_interrupts() as interrupts:
         assert not interrupts.asked
         send(number)
         assert interrupts.asked
@@ -28,7 +28,7 @@ def test_the_first_signal_is_noted_and_the_second_interrupts(number: signal.Sign
 
 
 def test_a_sigterm_after_ctrl_c_is_the_second_signal() -> None:
-    with Interrupts() as interrupts:
+    with noted_interrupts() as interrupts:
         send(signal.SIGINT)
         assert interrupts.asked
         with pytest.raises(KeyboardInterrupt):
@@ -43,7 +43,7 @@ def test_the_handler_before_is_put_back(number: signal.Signals, fails: bool) -> 
     genuine = signal.signal(number, mine)
     try:
         try:
-            with Interrupts():
+            with noted_interrupts():
                 assert signal.getsignal(number) is not mine
                 if fails:
                     raise RuntimeError
@@ -59,7 +59,7 @@ def test_in_another_thread_signals_are_left_alone(number: signal.Signals) -> Non
     before, seen = signal.getsignal(number), []
 
     def work() -> None:
-        with Interrupts() as interrupts:
+        with noted_interrupts() as interrupts:
             seen.append((signal.getsignal(number), interrupts.asked))
 
     thread = threading.Thread(target=work)

@@ -13,7 +13,7 @@ import pytest
 import tiny
 from steps import replace_steps
 
-from neurise.deadline import Deadline
+from neurise.deadline import Work
 from neurise.modeling.model import Model
 from neurise.modeling.trained import Job
 from neurise.training import loop
@@ -163,7 +163,7 @@ def test_resuming_needs_a_folder(tmp_path: Path) -> None:
 def test_what_a_kind_left_of_the_time_is_for_the_next_even_after_resuming(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
 
-    def run(job: Job, own: Deadline, **_: Any) -> None:
+    def run(job: Job, own: Work, **_: Any) -> None:
         """Say that a checkpoint was found of a run that had taken six seconds of ten."""
         given.append(own.seconds)
         job.begin()

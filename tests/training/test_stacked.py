@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from neurise import discovery
-from neurise.deadline import Deadline
 from neurise.modeling import many
 from neurise.modeling.model import Run
 from neurise.networks.parts.stack import Stack
@@ -31,7 +30,7 @@ def begun(name: str, *, labels: bool = False, **params: Any) -> list[Objective]:
     for k in range(MODELS):
         x = tiny.spins(30, sites=4, seed=k)
         y = (x[:, 0] > 0).astype(int) if labels else None
-        run = Run(k, None, False, None, None, None, Deadline())
+        run = Run(k, None, False, None, None, None, 0.0)
         (job,) = many._trial(tiny.model(name, **params), x, y, None, None, run=run, place=torch.device("cpu")).jobs
         job.begin()
         for parameter in job.objective.network.double().parameters():

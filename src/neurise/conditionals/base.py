@@ -6,8 +6,8 @@ Everything above asks this question and knows nothing of networks; everything be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from neurise.batching import CACHE, MEMORY_BUDGET, ON_GPU, batches, budget_on
-from neurise.networks.parts.plan import Plan, View, view_of
+from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk
 from neurise.noise.base import SiteNoise
 from neurise.walks import Planned, Recomputed, log_law
@@ -31,6 +31,10 @@ class Frame:
     noise: SiteNoise
     classes: int
     constant: Tensor  # (sites,): the only token of a site, or −1; on the device of the model
+
+    def in_order(self, order: Sequence[int]) -> Frame:
+        """Return the frame of a chain that takes the sites in another order."""
+        return replace(self, constant=self.constant[list(order)])
 
 
 class Certain(NamedTuple):
@@ -57,6 +61,7 @@ class Conditionals(nn.Module, ABC):
     bytes_per_row: int  # estimate of the memory of one row in one evaluation
     bytes_per_walk: int = 0  # what a walk keeps of one row beyond that, until the row is done
     in_one_pass: bool = False  # whether one evaluation answers for all sites of a row
+    walks_in: str = "float32"  # the numbers that walks on a GPU compute with where nobody asks for others
     is_certain: bool = False  # whether some sites are answered without a plan, see :meth:`certain`
     laid_out: Mapping[bool, tuple[View, Plan | None]] = MappingProxyType({})  # of the chain, and of sweeps
 
@@ -82,11 +87,6 @@ class Conditionals(nn.Module, ABC):
     def device(self) -> torch.device:
         """Where the computation takes place."""
         return self.ignored.device
-
-    @property
-    def precision(self) -> str:
-        """Return the numbers that walks compute with where nobody asks for others."""
-        return "float32"
 
     @property
     def clean(self) -> Conditionals:
@@ -193,3 +193,31 @@ class Conditionals(nn.Module, ABC):
     def certain(self, view: View) -> Certain | None:
         """Return the sites whose answer is known beforehand, if there are any."""
         return None
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Conditionals, and the order in which their chain takes the sites of the model."""
+
+    conditionals: Conditionals
+    order: tuple[int, ...] | None = None
+    """The model's site at each place of the chain's order; None: they are the same."""
+
+    def arranged(self, x: Tensor) -> Tensor:
+        """Put the sites of rows (n, sites) in the order of the chain."""
+        return x if self.order is None else x[:, list(self.order)]
+
+    def restored(self, x: Tensor) -> Tensor:
+        """Undo :meth:`arranged`."""
+        return x if self.order is None else x[:, torch.tensor(self.order).argsort()]
+
+
+def view_of(noise: SiteNoise, looked_at: Tensor, *, hides_erased: bool, sweep: bool) -> View:
+    """Find what the steps of a chain, or those of a sweep, look at."""
+    sites = torch.arange(noise.space.sites, device=looked_at.device)
+    grows = noise.is_hard and hides_erased and not sweep
+    cycles = 1 if grows or sweep else noise.cycles
+    first = torch.arange(cycles, device=sites.device)[:, None] * len(sites)
+    times = first + (torch.zeros_like(sites) if sweep else sites)
+    sees = (sites[:, None] < sites if grows else sites[:, None] != sites) & looked_at
+    return View(noise, grows, sweep, looked_at, noise.space.states == 2, cycles, times, sees)

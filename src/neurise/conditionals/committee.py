@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from neurise import conditionals, losses
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.fields import Field
-from neurise.networks.parts.plan import Plan, View, added
+from neurise.networks.pairwise_terms import added
+from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk
 
 SHARES = 21
@@ -34,16 +35,12 @@ class Committee(Conditionals):
         self.bytes_per_row = max(member.bytes_per_row for member in members)  # they are asked one after another
         self.bytes_per_walk = sum(member.bytes_per_walk for member in members)
         self.in_one_pass = any(member.in_one_pass for member in members)
+        numbers = {member.walks_in for member in members}
+        self.walks_in = numbers.pop() if len(numbers) == 1 else "float32"  # what suits all of them
         self.weights = list(map(float, weights))
 
     def __iter__(self) -> Iterator[Conditionals]:
         return iter(self.members)  # type: ignore[arg-type]
-
-    @property
-    def precision(self) -> str:
-        """Return what suits all members."""
-        found = {member.precision for member in self}
-        return found.pop() if len(found) == 1 else "float32"
 
     @property
     def clean(self) -> Conditionals:

@@ -33,15 +33,10 @@ class KnownSites(Conditionals):
         super().__init__()
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
         self.hide_noised, self.bytes_per_row = inner.hide_noised, inner.bytes_per_row
-        self.bytes_per_walk, self.in_one_pass = inner.bytes_per_walk, inner.in_one_pass
+        self.bytes_per_walk, self.in_one_pass, self.walks_in = inner.bytes_per_walk, inner.in_one_pass, inner.walks_in
         self.register_buffer("ignored", inner.ignored, persistent=False)
         self.register_buffer("constant", constant, persistent=False)
         self._known: dict[bool, Tensor] = {}
-
-    @property
-    def precision(self) -> str:
-        """Return what suits the learnt part."""
-        return self.inner.precision
 
     @property
     def clean(self) -> Conditionals:

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from neurise import conditionals
-from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.base import Frame, Ordered
 from neurise.fields import Field
-
-
-@dataclass(frozen=True)
-class Ordered:
-    """Conditionals, and the order in which their chain takes the sites of the model."""
-
-    conditionals: Conditionals
-    order: tuple[int, ...] | None = None
-    """The model's site at each place of the chain's order; None: they are the same."""
-
-    def arranged(self, x: Tensor) -> Tensor:
-        """Put the sites of rows (n, sites) in the order of the chain."""
-        return x if self.order is None else x[:, list(self.order)]
-
-    def restored(self, x: Tensor) -> Tensor:
-        """Undo :meth:`arranged`."""
-        return x if self.order is None else x[:, torch.tensor(self.order).argsort()]
 
 
 class Mixture(nn.Module):
@@ -74,26 +55,10 @@ class Mixture(nn.Module):
             own = None if order.value is None else tuple(order.wholes(sites, 0, sites - 1))
             if own is not None and len(set(own)) < sites:
                 raise order.wrong(f"an order that names each of the sites 0 … {sites - 1} once, or null")
-            chains.append(Ordered(conditionals.build(member, in_order(frame, own)), own))
+            chains.append(Ordered(conditionals.build(member, frame if own is None else frame.in_order(own)), own))
         return cls(chains)
-
-
-def in_order(frame: Frame, order: tuple[int, ...] | None) -> Frame:
-    """Return the frame of a chain that takes the sites in another order."""
-    return frame if order is None else replace(frame, constant=frame.constant[list(order)])
 
 
 def described_chains(field: Field) -> list[Field]:
     """Return the descriptions of every chain in that of the law of them all."""
     return list(field["members"]) if field["answers"].value == "mixture" else [field]
-
-
-def joined(chains: Sequence[Ordered]) -> Conditionals | Mixture:
-    """Return the law of the chains together: the conditionals themselves where there is one chain in the model's order."""
-    one = len(chains) == 1 and chains[0].order is None
-    return chains[0].conditionals if one else Mixture(chains)
-
-
-def chains_of(learnt: Conditionals | Mixture) -> list[Ordered]:
-    """Undo :func:`joined`."""
-    return learnt.chains() if isinstance(learnt, Mixture) else [Ordered(learnt)]

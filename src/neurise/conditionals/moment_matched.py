@@ -23,8 +23,8 @@ from neurise.deadline import Work
 from neurise.energies import moments
 from neurise.energies.pairwise_regression import expanded
 from neurise.energies.regressions import Fit, Sample, sample_of
-from neurise.networks.pairwise_terms import PairwiseTerms
-from neurise.networks.parts.plan import Plan, View, added
+from neurise.networks.pairwise_terms import PairwiseTerms, added
+from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk
 from neurise.rows import Rows
 from neurise.walks import Planned
@@ -51,13 +51,8 @@ class MomentMatched(Conditionals):
         super().__init__()
         self.inner, self.terms, self.noise = inner, terms, inner.noise
         self.hide_noised, self.bytes_per_row = inner.hide_noised, inner.bytes_per_row
-        self.bytes_per_walk, self.in_one_pass = inner.bytes_per_walk, inner.in_one_pass
+        self.bytes_per_walk, self.in_one_pass, self.walks_in = inner.bytes_per_walk, inner.in_one_pass, inner.walks_in
         self.register_buffer("ignored", inner.ignored, persistent=False)
-
-    @property
-    def precision(self) -> str:
-        """Return what suits the learnt part."""
-        return self.inner.precision
 
     @property
     def clean(self) -> Conditionals:
@@ -123,14 +118,13 @@ def match(
     varies = (
         (constant < 0).repeat_interleave(data.outcomes).to(device)
     )  # what never varies is hidden from the conditionals
-    if work.deadline.is_limited and data.features.shape[1] > SOON_FOUND:
+    if work.seconds < math.inf and data.features.shape[1] > SOON_FOUND:
         directions = 0
     loop = Loop(inner, data, constant, _directions(data, directions) * varies[:, None], draws, labels)
     for u in reversed(range(space.sites)):
-        if not work.goes_on():
+        if not work.left(done=1):  # of those that are begun
             break
         loop.step(u, shrink, generator, work)
-        work.advance()
     change = expanded(Fit(loop.weight, loop.bias), space.sites, space.states)
     with torch.device(device):
         terms = PairwiseTerms(space, inner.noise.num_steps)

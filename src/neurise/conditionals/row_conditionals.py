@@ -32,11 +32,7 @@ class RowConditionals(Conditionals):
         self.network, self.noise = network, frame.noise
         self.register_buffer("ignored", frame.constant >= 0, persistent=False)
         self.bytes_per_row, self.bytes_per_walk = network.bytes_per_row(training=False), network.bytes_per_walk
-
-    @property
-    def precision(self) -> str:
-        """Return what the network is made for on a GPU; a CPU has no shorter numbers that are faster."""
-        return self.network.walks_in if self.device.type == "cuda" else "float32"
+        self.walks_in = network.walks_in
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the answer at site u, (..., states), out of all that one pass gives."""

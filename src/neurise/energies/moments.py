@@ -58,7 +58,7 @@ def correction(
         height = _log_sum(here + further) @ share - sizes * (wanted * step).sum()
         height = height + shrink / 2 * (weights + sizes[:, None, None] * step).pow(2).sum((1, 2))
         weights = weights + sizes.index_select(0, height.argmin(0, keepdim=True)) * step
-        if work is not None and not work.goes_on():
+        if work is not None and not work.left():
             break
     return weights
 

@@ -56,7 +56,7 @@ def _fitted(sample: Sample, near: Tensor, work: Work) -> Fit:
     weights = sample.weight.double() / sample.weight.double().sum()
     shrink = PRIOR / float(sample.count.sum())
     for u in range(sites):
-        if not work.goes_on():
+        if not work.left():
             break
         columns = (torch.nonzero(near[u]) * inner + torch.arange(inner)).flatten().to(weight.device)
         # In float64: where neighbours always agree, the penalty is all the curvature there is.

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from neurise import checks
-from neurise.deadline import Deadline, Work
+from neurise.deadline import Work
 from neurise.energies.regressions import FOLDS, STRENGTHS, Fit, best_candidate, fitted_parts, sample_of
 from neurise.rows import Rows
 
@@ -85,9 +85,7 @@ class Untrained(Protocol):
 
 
 @torch.no_grad()
-def fit_terms(
-    job: Untrained, deadline: Deadline, verbose: bool | None, *, held: Rows | None = None, graph: Tensor | None = None
-) -> None:
+def fit_terms(job: Untrained, work: Work, *, held: Rows | None = None, graph: Tensor | None = None) -> None:
     """Fit the pairwise terms of stacked networks, sums whose first part is a ``PairwiseTerms``.
 
     Step u sees the sites after u. The terms of the clean conditionals, if the networks have such, see all other sites, or
@@ -103,7 +101,7 @@ def fit_terms(
     own = replace(rows, fold=None)
     kinds = 1 + ("clean_pair" in terms)
     total = kinds * (2 * len(STRENGTHS) * FOLDS + (len(STRENGTHS) + 1) * network.size)
-    work = Work("pairwise terms", "regressions", deadline=deadline, total=total, verbose=verbose)
+    work = work.part(1.0, what="pairwise terms", unit="regressions", total=total)
     fit_all = partial(fit, own, held, states, parts=without, seed=job.seed, device=device)
     found = {"": fit_all((place[:, None] < place) & every, work=work.part(1 / kinds))}
     if "clean_pair" in terms:
@@ -113,7 +111,8 @@ def fit_terms(
         if graph is not None:
             near = neighbours.fit(own, states, every & graph, parts=without, device=device, work=work)
         found["clean_"] = near or fit_all(every, work=work)
-    work.close()
+    if work.shown is not None:
+        work.shown.progress.close()
     for member in range(network.size):
         if "clean_" in found:  # step 0 is both: it sees everything
             for chain, clean in zip(found[""][member], found["clean_"][member], strict=True):

@@ -109,7 +109,7 @@ def find(
     live = torch.arange(sites, device=base.device)
     least = (UNITS[-1] if judge else UNITS[0]) * unit
     for size in range(min(most, sites - 1)):
-        if not work.goes_on():
+        if not work.left():
             break
         gain, best = _offers(design, chosen[:, :size], theta, live, allowed, rows)
         there = gain > least
@@ -189,7 +189,7 @@ def _penalised(design: Design, chosen: Tensor, judge: Design, theta: Tensor, wor
     """Solve with the penalty that says most about the rows held back, the strongest first, as long as there is time."""
     best, found = math.inf, theta
     for prior in PRIORS:
-        if not work.goes_on():
+        if not work.left():
             break
         own = replace(design, prior=prior)
         vars(own).update(columns=design.columns, target=design.target)  # of the same rows
@@ -207,7 +207,7 @@ def _backward(
     """Drop parents that cost less than the threshold, and solve what is left."""
     theta = solve(design, chosen, None, rounds=12)
     for _ in range(2):
-        if not work.goes_on():
+        if not work.left():
             break
         cost = design.costs(chosen, theta) * rows
         weak = (cost < threshold) & (chosen >= 0)

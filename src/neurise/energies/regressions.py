@@ -214,7 +214,7 @@ def path(sample: Sample, mask: Tensor, only: int | None = None, work: Work | Non
     most, current, work = most_bend(sample), marginals(sample), work or Work()
     for number, strength in enumerate(STRENGTHS):
         current = descend(sample, current, mask, penalty=strength * unit, most=most, work=work)
-        is_over = not work.goes_on()
+        is_over = not work.left(done=1)
         if only is not None and (is_over or only == 2 * number):
             yield current
             return
@@ -228,7 +228,8 @@ def path(sample: Sample, mask: Tensor, only: int | None = None, work: Work | Non
         freed = descend(
             sample, current, mask * kept.expand(shape).reshape(mask.shape), penalty=0.0, most=most, work=work
         )
-        if only is not None or work.goes_on():
+        is_over = not work.left(done=1)
+        if only is not None or not is_over:
             yield freed
 
 
@@ -245,7 +246,7 @@ def descend(sample: Sample, start: Fit, mask: Tensor, *, penalty: float, most: f
     way, work = Descent(sample, start, mask, penalty, most), work or Work()
     for iteration in range(1, ITERATIONS + 1):
         moved = way.step()
-        is_over = not work.goes_on()
+        is_over = not work.left()
         if iteration % LOOK_EVERY and iteration < ITERATIONS and not is_over:
             continue
         lines = _lines(places, sample.outcomes)
@@ -256,7 +257,6 @@ def descend(sample: Sample, start: Fit, mask: Tensor, *, penalty: float, most: f
         if len(busy) < FEWER * len(places):
             places = places[busy]
             way.keep(busy)
-    work.advance()
     return found
 
 

@@ -15,8 +15,8 @@ from torch import Tensor
 from neurise import checks, conditionals, exact, likelihood
 from neurise.alphabet import Symbols
 from neurise.chain_law import out_of_order
-from neurise.conditionals.base import Conditionals, Frame
-from neurise.conditionals.mixture import Mixture, Ordered, chains_of
+from neurise.conditionals.base import Conditionals, Frame, Ordered
+from neurise.conditionals.mixture import Mixture
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Model, Request
@@ -63,7 +63,8 @@ class ChainModel(Model):
     def chains(self) -> list[Ordered]:
         """Return the conditionals of every chain, with the order in which it takes the sites: one chain, or a mixture."""
         self._fitted()
-        return chains_of(self.conditionals_)
+        learnt = self.conditionals_
+        return learnt.chains() if isinstance(learnt, Mixture) else [Ordered(learnt)]
 
     @property
     def is_mixture(self) -> bool:
@@ -194,7 +195,7 @@ class ChainModel(Model):
         which = torch.zeros(n, dtype=torch.int64, device=generator.device)
         if len(chains) > 1:
             which.random_(len(chains), generator=generator)
-        found = torch.empty(n, self.space_.sites, dtype=torch.uint8)
+        found = torch.empty(n, self.schema_.space.sites, dtype=torch.uint8)
         for number, chain in enumerate(chains):
             rows = torch.nonzero(which == number).flatten()
             if len(rows):

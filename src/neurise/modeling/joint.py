@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Generator, Tensor, nn
 
-from neurise.checks import positive_whole
+from neurise import checks, devices
 from neurise.modeling.model import Request
 from neurise.modeling.search_space import SHARED, SearchSpace
 from neurise.modeling.trained import TrainedModel
@@ -167,8 +167,15 @@ class JointModel(TrainedModel):
     def _denoiser(self, noise: Noise) -> Denoiser:
         """Check the parameters and make the untrained network for the fitted schema."""
         schema = self.schema_
-        self.require_room(JointMLP, width=self.width, depth=self.depth)
-        width, depth = positive_whole("width", self.width), positive_whole("depth", self.depth)
+        width, depth = checks.positive_whole("width", self.width), checks.count("depth", self.depth, checks.MOST_LAYERS)
+        devices.require_room(
+            JointMLP.least_numbers(schema.space, 1, width, depth),
+            schema.space.sites,
+            self.device_,
+            width=width,
+            depth=depth,
+            batch_size=self.chosen().batch_size,
+        )
         network = JointMLP(schema.space, width=width, depth=depth, classes=schema.classes)
         return Denoiser(network, noise, schema.constant.to(self.device_), width)
 

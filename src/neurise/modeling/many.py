@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -13,10 +14,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from neurise import checks, devices
+from neurise import checks, deadline, devices
 from neurise.alphabet import Symbols
-from neurise.deadline import Deadline
-from neurise.interrupts import Interrupts
+from neurise.deadline import Work, noted_interrupts
 from neurise.modeling.estimator import plain
 from neurise.modeling.model import Model, Run
 from neurise.modeling.trained import MOMENT, PREPARING, Job, TrainedModel
@@ -83,7 +83,7 @@ def fit_many(
     steps, seconds = checks.limits(max_steps, max_seconds)
     place = devices.resolve(device)
     shown = None if verbose is None else checks.flag("verbose", verbose)
-    runs = [Run(seed, None, False, steps, seconds, shown, Deadline(seconds)) for seed in numbers]
+    runs = [Run(seed, None, False, steps, seconds, shown, deadline.CLOCK()) for seed in numbers]
     trials = [
         _trial(model, *data, run=run, place=place)
         for model, run, *data in zip(targets, runs, *lists.values(), strict=True)
@@ -114,10 +114,10 @@ def _fresh(model: Model) -> Model:
 
 def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, run: Run, place: torch.device) -> Trial:
     own = _fresh(model)
-    schema, rows, held = learn_schema(X, y, weights, validation, alphabet=own.alphabet, order=own.order)
-    own.begin_fit(schema, place)
+    own.begin_fit(place)
+    own.schema_, rows, held = learn_schema(X, y, weights, validation, alphabet=own.alphabet, order=own.order)
     own.check()
-    varies = bool((schema.constant < 0).any())
+    varies = bool((own.schema_.constant < 0).any())
     return Trial(own, rows, held, run, own.jobs(rows, held, run) if isinstance(own, TrainedModel) and varies else [])
 
 
@@ -133,19 +133,19 @@ def _kind(job: Job) -> str:
 def _learn_all(trials: list[Trial]) -> None:
     """Train all models: jobs of one kind together, group after group."""
     jobs = sorted(((_kind(job), number, job) for number, t in enumerate(trials) for job in t.jobs), key=lambda j: j[:2])
-    with Interrupts() as interrupts:
+    with noted_interrupts() as interrupts:
         for _, group in groupby(jobs, key=lambda entry: entry[0]):
             together = [job for _, _, job in group]
             if interrupts.asked:  # what is left keeps the weights that it starts from
                 for job in together:
                     job.begin(len(together))
             else:
-                deadline = Deadline(together[0].limit, called_off=lambda: interrupts.asked)
-                _train(together, deadline, verbose=trials[0].run.verbose)
+                limit = together[0].limit
+                _train(together, Work(math.inf if limit is None else limit, interrupts, verbose=trials[0].run.verbose))
         for trial in trials:
             if trial.jobs and isinstance(trial.model, TrainedModel):
                 limit, share = trial.run.max_seconds, trial.model.closing_share(trial.jobs)
-                last = Deadline(None if limit is None else share * limit, called_off=lambda: interrupts.asked)
+                last = Work(math.inf if limit is None else share * limit, interrupts, verbose=trial.run.verbose)
                 trial.model.finish(trial.jobs, trial.rows, trial.run, last)
             else:
                 trial.model._learn(trial.rows, trial.held, trial.run)
@@ -158,28 +158,28 @@ def _learn_all(trials: list[Trial]) -> None:
         )
 
 
-def _train(jobs: list[Job], deadline: Deadline, *, verbose: bool | None) -> None:
+def _train(jobs: list[Job], work: Work) -> None:
     """Train jobs of one kind."""
     if len(jobs) == 1:
         with suppress(TrainingDiverged):  # stopped tells
-            jobs[0].run(deadline, checkpoint=None, resume=False, verbose=verbose)
+            jobs[0].run(work, checkpoint=None, resume=False)
     else:
-        _train_as_one(jobs, deadline, verbose=verbose)
+        _train_as_one(jobs, work)
 
 
-def _train_as_one(jobs: list[Job], deadline: Deadline, *, verbose: bool | None) -> None:
+def _train_as_one(jobs: list[Job], work: Work) -> None:
     """Train one batched network, and hand its parts back."""
     settings, device, states = jobs[0].settings, jobs[0].device, jobs[0].states
     threads = torch.get_num_threads()
     torch.set_num_threads(1 if device.type == "cpu" else threads)  # pairwise fits are made of small products
-    preparing = deadline.part(PREPARING)
+    preparing = work.part(PREPARING)
     try:
         for number, job in enumerate(jobs):
-            job.get_ready(preparing.part(1 / (len(jobs) - number)), verbose, len(jobs))
+            job.get_ready(preparing.part(1 / (len(jobs) - number)), len(jobs))
     finally:
         torch.set_num_threads(threads)
-    if deadline.is_limited:
-        settings = replace(settings, max_seconds=max(deadline.left, min(deadline.seconds, MOMENT)))
+    if work.seconds < math.inf:
+        settings = replace(settings, max_seconds=max(work.left(), min(work.seconds, MOMENT)))
     stack = Stack([job.objective.network for job in jobs])
     held = [job.held for job in jobs if job.held is not None]
     history: list[dict[str, Any]] = []
@@ -190,7 +190,7 @@ def _train_as_one(jobs: list[Job], deadline: Deadline, *, verbose: bool | None) 
         settings,
         generator=devices.generator(_joint_seed(job.seed for job in jobs), device),
         fingerprint={},
-        verbose=verbose,
+        verbose=work.verbose,
         history=history,
         models=len(jobs),
     )

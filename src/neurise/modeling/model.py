@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import math
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from neurise import checks, devices
+from neurise import checks, deadline, devices
 from neurise._version import __version__
 from neurise.alphabet import Symbols
-from neurise.deadline import Deadline
 from neurise.fields import Field
 from neurise.holdout import Split
 from neurise.modeling import loaded
@@ -46,7 +45,7 @@ class Run(NamedTuple):
     max_steps: int | None
     max_seconds: float | None
     verbose: bool | None
-    deadline: Deadline
+    began: float  # what the clock said in the beginning
     callback: Callback | None = None
 
 
@@ -85,6 +84,9 @@ class Model(Estimator, ABC):
     changeable: ClassVar[tuple[str, ...]] = ()
     """Parameters that say how to sample, and so may be changed after ``fit``. All others are saved as they were fitted."""
 
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """What ``fit`` would import on its way, and imports first: to start up is no part of the time that it is given."""
+
     alphabet: Any
     order: Any
 
@@ -112,9 +114,6 @@ class Model(Estimator, ABC):
     @abstractmethod
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         """Take back what :meth:`_tensors` and :meth:`_described` gave, for ``self.schema_`` and onto ``self.device_``."""
-
-    def _load_libraries(self) -> None:
-        """Import what ``fit`` would import on its way: to start up is no part of the time that it is given."""
 
     def _described(self) -> Any:
         """Return what a file must say of what was learnt besides its tensors, in JSON's types."""
@@ -165,34 +164,39 @@ class Model(Estimator, ABC):
         process loads of torch. Beyond it are at most one iteration of whatever loop is running, one validation, and the making
         of the model from what was learnt.
         """
-        self._load_libraries()
-        deadline = Deadline()
+        for library in self.libraries:
+            importlib.import_module(library)
+        began = deadline.CLOCK()
         if callback is not None and not callable(callback):
             raise ValueError(f"callback must be a function of (step, seconds, losses, model), got {callback!r}")
-        place, before = devices.resolve(device), dict(vars(self))
-        schema, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
+        before = dict(vars(self))
         try:
-            self.begin_fit(schema, place)
+            self.begin_fit(device)
+            self.schema_, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
             self.check()
             steps, seconds = checks.limits(max_steps, max_seconds)
-            deadline.seconds = math.inf if seconds is None else seconds
             start, again = checks.seed(seed), checks.flag("resume", resume)
             shown = None if verbose is None else checks.flag("verbose", verbose)
             if again and checkpoint is None:
                 raise ValueError("resume=True goes on from a checkpoint: name its folder with checkpoint=")
             folder = None if checkpoint is None else Path(checkpoint)
-            self._learn(rows, held, Run(start, folder, again, steps, seconds, shown, deadline, callback))
+            self._learn(rows, held, Run(start, folder, again, steps, seconds, shown, began, callback))
         except BaseException as error:
             # Training that diverges, cannot write a checkpoint or is broken off leaves a usable model. Whatever else fails, a
             # setting or a file that is refused say, leaves the model as it was.
-            if not isinstance(error, TrainingDiverged | OSError | BrokenOff) or isinstance(error, FileExistsError):
+            learnt = isinstance(error, TrainingDiverged | OSError | BrokenOff) and not isinstance(
+                error, FileExistsError
+            )
+            if not learnt or vars(self).get("schema_") is before.get(
+                "schema_"
+            ):  # of which the data cannot be read, say
                 vars(self).clear()
                 vars(self).update(before)
             raise
         return self
 
-    def begin_fit(self, schema: Schema, device: torch.device) -> None:
-        """Take over what is known of the data; nothing is learnt yet."""
+    def begin_fit(self, device: str | torch.device | None) -> None:
+        """Take the parameters down as they are; nothing is learnt yet, and the schema is still to be set."""
         known = getattr(type(self), "__dataclass_fields__", vars(self))
         self.fitted_params_ = {
             name: copy.deepcopy(vars(self)[name])  # a list may be changed after fit
@@ -205,8 +209,7 @@ class Model(Estimator, ABC):
                     f"{name} must be a {kind.__name__}(…), got {self.fitted_params_[name]!r}; write "
                     f"{type(self).__name__}({name}={kind.__name__}(…)) or set_params({name}__…=…)"
                 )
-        self.schema_, self.device_, self.history_, self.stopped_ = schema, device, [], "constant"
-        self.split_ = None
+        self.device_, self.history_, self.stopped_, self.split_ = devices.resolve(device), [], "constant", None
 
     # --- using -----------------------------------------------------------------------------------------------------
 
@@ -347,7 +350,8 @@ class Model(Estimator, ABC):
     def _check_changes(self) -> None:
         """Raise ValueError for a parameter that was changed after ``fit`` to what no model can have: it could not be loaded."""
         saved = type(self)().set_params(**self._saved_params())
-        saved.begin_fit(self._fitted(), self.device_)
+        saved.begin_fit(self.device_)
+        saved.schema_ = self._fitted()
         saved.check()
 
     @classmethod
@@ -360,7 +364,8 @@ class Model(Estimator, ABC):
         history, stopped = loaded.checked_history(described["history"]), described["stopped"].text()
         model = cls().set_params(**config["params"])
         schema.check_params(described["params"])
-        model.begin_fit(schema, device)
+        model.begin_fit(device)
+        model.schema_ = schema
         model.check()
         model.history_, model.stopped_ = history, stopped
         model.split_ = None if config.get("split") is None else Split(**config["split"])

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks, discovery
-from neurise.conditionals.base import Conditionals, Frame
+from neurise import checks, devices, discovery
+from neurise.conditionals.base import Conditionals, Frame, Ordered
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
-from neurise.conditionals.mixture import Ordered, described_chains, in_order, joined
-from neurise.deadline import Deadline
+from neurise.conditionals.mixture import Mixture, described_chains
+from neurise.deadline import Work
 from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.fields import Field
 from neurise.losses import Loss
@@ -26,7 +27,7 @@ from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
 from neurise.modeling.loaded import checked_sizes
 from neurise.modeling.model import Run
-from neurise.modeling.orders import Order, asks_for_orders, orders_of
+from neurise.modeling.orders import Order, orders_of
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.row_objective import RowObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
@@ -39,10 +40,12 @@ from neurise.noise.base import SiteNoise
 from neurise.rows import MOST_FOLDS, Rows, split, with_folds
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
-from neurise.training.step import noised, slices
+from neurise.training.step import examples_at_once, noised, slices
 
 WEIGHING, CALIBRATING = 0.05, 0.25
 """The shares of a limited time that are kept for weighing the kinds of members, and for a calibration."""
+PIECES = 16
+"""Slices of examples where the time is looked at between two of them."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -76,6 +79,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
     calibrates_: bool = field(init=False, default=False)
     """Whether the conditionals are corrected in the end, by ``_calibrated``."""
+    mixes_orders_: bool = field(init=False, default=False)
+    """Whether the sites are learnt in any order but the model's own. ``check`` finds it."""
 
     # --- choices ---------------------------------------------------------------------------------------------------
 
@@ -86,18 +91,22 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 raise ValueError(f"{name} must be a name, got {value!r}")
         if self.members is not None and not isinstance(self.members, int | float | np.number):
             raise ValueError(f"members must be a positive whole number, got {self.members!r}")
-        best, make = self.chosen(), discovery.find("neurise.networks", self.network)
+        best, make = self.chosen(), discovery.found("neurise.networks", self.network)
         self.chosen_, self.noise_options_ = best, {}
         super().check()
         sizes: dict[str, Any] = {}
-        for name in ("width", "depth", "members", "steps"):
+        for name in ("width", "steps"):
             sizes[name] = checks.positive_whole(name, getattr(best, name))
+        for name in ("depth", "members"):
+            sizes[name] = checks.count(name, getattr(best, name), checks.MOST_LAYERS)
         self.chosen_ = best._replace(**sizes)
         checks.flag("architecture__pairwise", best.pairwise)
         checks.flag("architecture__residual", self.architecture.residual)
         checks.flag("chain__hide_noised", self.chain.hide_noised)
         checks.flag("corrector__anytime", self.corrector.anytime)
-        self._check_orders()
+        self.mixes_orders_ = checks.orders(self.architecture.orders, self.schema_.space.sites)
+        if self.mixes_orders_:
+            self._check_orders()
         for name in ("group", "shared_heads"):
             checks.positive_whole(f"architecture__{name}", getattr(self.architecture, name))
         if self.architecture.attention_heads is not None:
@@ -136,12 +145,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
             raise ValueError(
                 f"network {self.network!r} knows each step's own site alone; corrector__clean={clean} needs site_mlp"
             )
-        self.require_room(make, steps=length, **{name: sizes[name] for name in ("width", "depth", "members")})
 
     def _check_orders(self) -> None:
         """Raise ValueError where the sites cannot be learnt in several orders."""
-        if not asks_for_orders(self.architecture.orders, self.schema_.space.sites):
-            return
         wrong = []
         if not self._is_hard:
             wrong.append(f"keep_prob={self.keep_prob}, chain__hide_noised={self.chain.hide_noised}: hard noise has one")
@@ -149,8 +155,6 @@ class RoundRobinModel(ChainModel, TrainedModel):
             wrong.append(f"chain__steps={self.chain.steps}: a chain that visits every site has one")
         if self.corrector.clean:
             wrong.append(f"corrector__clean={self.corrector.clean}: sweeps need the conditionals of one chain")
-        if self.calibrates_:
-            wrong.append("calibrate=True: it corrects the moments of one chain")
         if wrong:
             raise ValueError(
                 f"architecture__orders={self.architecture.orders!r} mixes likelihoods: {'; '.join(wrong)}; set "
@@ -180,7 +184,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         if hasattr(self, "schema_"):
             space, gpu = self.schema_.space, self.device_.type == "cuda"
             best = suited(self.schema_.count, space.sites, space.states, gpu=gpu)
-            make = discovery.find("neurise.networks", self.network)
+            make = discovery.found("neurise.networks", self.network)
             if issubclass(make, RowNetwork):
                 best = best._replace(**make.suited(self.schema_.count, space, gpu=gpu))
         else:
@@ -193,7 +197,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             wanted = best.pairwise and best.members > 1 and self._is_hard and self.network == "site_mlp"
         stretch = self.chain.stretch
         if stretch is None:
-            stretch = best.stretch if self._takes_stretches(discovery.find("neurise.networks", self.network)) else 1
+            stretch = best.stretch if self._takes_stretches(discovery.found("neurise.networks", self.network)) else 1
         return best._replace(pairwise=wanted, stretch=stretch)
 
     def _takes_stretches(self, make: Any) -> bool:
@@ -203,7 +207,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     @property
     def is_of_rows(self) -> bool:
         """Whether the network answers for all sites of a row in one pass."""
-        return issubclass(discovery.find("neurise.networks", self.network), RowNetwork)
+        return issubclass(discovery.found("neurise.networks", self.network), RowNetwork)
 
     @property
     def _is_hard(self) -> bool:
@@ -240,7 +244,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def frame(self) -> Frame:
         """Make the chain for the fitted schema, and say which sites never vary."""
         schema, chain = self.schema_, self.chain
-        kind = discovery.find("neurise.noise", chain.kind)
+        kind = discovery.found("neurise.noise", chain.kind)
         if not (isinstance(kind, type) and issubclass(kind, SiteNoise)):
             raise ValueError(
                 f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
@@ -252,13 +256,24 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _build(self) -> RoundRobinObjective | RowObjective:
         best = self.chosen()
-        return self._objectives([(best.members, best.pairwise)], self.frame())[0]
+        return self._objectives([(best.members, best.pairwise)], None)[0]
 
-    def _objectives(self, kinds: Sequence[tuple[int, bool]], frame: Frame) -> list[RoundRobinObjective | RowObjective]:
+    def _objectives(self, kinds: Sequence[tuple[int, bool]], order: Order) -> list[RoundRobinObjective | RowObjective]:
         """Make networks that learn side by side, so many with pairwise terms or without, and what they learn from."""
-        best, corrector = self.chosen_, self.corrector
+        best, corrector, frame = self.chosen_, self.corrector, self.frame()
+        if order is not None:
+            frame = frame.in_order(order)
         space, num_steps = frame.noise.space, frame.noise.num_steps
-        make = discovery.find("neurise.networks", self.network)
+        make = discovery.found("neurise.networks", self.network)
+        devices.require_room(
+            make.least_numbers(space, num_steps, best.width, best.depth),
+            space.sites,
+            self.device_,
+            width=best.width,
+            depth=best.depth,
+            batch_size=best.batch_size,
+            members=best.members,
+        )
         options = {"width": best.width, "depth": best.depth, "classes": frame.classes}
         for name in make.options:
             if hasattr(self.architecture, name):
@@ -287,9 +302,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Train what every order of the sites needs."""
-        found = []
-        for order in orders_of(self.architecture.orders, self.schema_.order, run.seed):
-            found += self._jobs_in(order, rows.in_order(order), None if held is None else held.in_order(order), run)
+        orders, found = list[Order]([None]), list[Job]()
+        if self.mixes_orders_:
+            orders = orders_of(self.architecture.orders, self.schema_.order, run.seed)
+        for order in orders:
+            found += self._jobs_in(order, rows, held, run)
         return found
 
     def _jobs_in(self, order: Order, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
@@ -297,12 +314,12 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
         A committee learns from all rows: each member from all but a fold of its own, by which it is validated.
         """
-        frame = in_order(self.frame(), order)
         best, fraction = self.chosen_, self.training.validation_fraction
         half = best.members // 2 if best.pairwise and best.members % 2 == 0 and self._is_hard else 0
         kinds = [(half, True), (half, False)] if half else [(best.members, best.pairwise)]
         with torch.device("meta"):  # how large a network is should be known before memory is taken
-            objectives = self._objectives(kinds, frame)
+            objectives = self._objectives(kinds, order)
+        rows, held = rows.in_order(order), None if held is None else held.in_order(order)
         members, folds, own, aside = kinds[0][0], 0, None, held
         if held is None and fraction and 1 < members <= MOST_FOLDS:
             folds = max(members, round(min(MOST_FOLDS, 1 / fraction)))
@@ -314,6 +331,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             own, aside = rows, held
             if held is None:
                 own, aside = split(rows, fraction, generator=torch.Generator().manual_seed(run.seed))
+        frame = objectives[0].frame
         # A chain of few steps may touch no site that varies.
         touched = frame.constant if self.corrector.clean else frame.constant[: frame.noise.num_steps]
         known, found = bool((touched >= 0).all()), []
@@ -335,55 +353,53 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
 
     @torch.no_grad()
-    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
+    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
         """Put the members of all jobs together, those of every order by themselves."""
         chains = []
         for order, group in groupby(jobs, key=attrgetter("order")):
-            chains.append(Ordered(self._learnt(list(group), rows.in_order(order), run, deadline), order))
-        self.conditionals_ = joined(chains).lay_out()
+            chains.append(Ordered(self._learnt(list(group), rows.in_order(order), run, work), order))
+        one = len(chains) == 1 and chains[0].order is None
+        self.conditionals_ = (chains[0].conditionals if one else Mixture(chains)).lay_out()
 
-    def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
+    def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Return what the members of all jobs of one order say together.
 
         Rows held back say what each kind is worth, where there is time to ask.
         """
         groups, held = list[list[Conditionals]](), jobs[0].held
-        for job in jobs:
-            objective: Any = job.objective
+        objectives: list[Any] = list(map(attrgetter("objective"), jobs))
+        asked, constant = objectives[0].one_by_one(), objectives[0].frame.constant
+        for objective in objectives:
             groups.append(objective.members())
         shares = [1 / len(jobs)] * len(jobs)
         if len(jobs) > 1 and held is not None and not jobs[0].is_known:
-            found = self._shares(jobs, held, run, deadline.part(1 - CALIBRATING * self.calibrates_))
-            shares = shares if found is None else found
+            weighing = work.part(1 - CALIBRATING * self.calibrates_)
+            held = held if held.x.device == self.device_ else held.to(self.device_)
+            drawn = noised(asked, held, torch.Generator(self.device_).manual_seed(run.seed))
+            answers, sizes, every = list[list[Tensor]](), list[int](), slice(0, len(drawn.x_u))
+            for objective in objectives:
+                pieces = list[Tensor]()
+                size = examples_at_once(objective, self.device_)
+                size = size if work.seconds == math.inf else min(size, max(1, every.stop // PIECES))
+                for piece in slices(drawn, size, every):
+                    if weighing.left():
+                        pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
+                answers.append(pieces)
+                sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
+            if weighing.left():
+                shares = find_shares(list(map(torch.cat, answers)), drawn.x_u, sizes)
         members, weights = list[Conditionals](), list[float]()
         for group, share in zip(groups, shares, strict=True):
             members += group
             weights += [share / len(group)] * len(group)
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            learnt = self._calibrated(learnt, rows, run, deadline)
-        constant = in_order(self.frame(), jobs[0].order).constant
+            learnt = self._calibrated(learnt, rows, run, work)
         if bool((constant >= 0).any()):
             learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
         return learnt
 
-    def _shares(self, jobs: Sequence[Job], held: Rows, run: Run, deadline: Deadline) -> list[float] | None:
-        """Find what each kind of members is worth on rows that were held back; None where the time ends before."""
-        held = held if held.x.device == self.device_ else held.to(self.device_)
-        asked = cast(RoundRobinObjective, jobs[0].objective)
-        drawn = noised(asked.one_by_one(), held, torch.Generator(self.device_).manual_seed(run.seed))
-        answers, sizes = list[Tensor](), list[int]()
-        for job in jobs:
-            objective, pieces = cast(RoundRobinObjective, job.objective), list[Tensor]()
-            for piece in slices(objective, drawn, self.device_, in_pieces=deadline.is_limited):
-                pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
-                if deadline.is_over:
-                    return None
-            answers.append(torch.cat(pieces))
-            sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
-        return find_shares(answers, drawn.x_u, sizes)
-
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, work: Work) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""
         raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
 
@@ -394,7 +410,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         stack.load_state_dict({name: tensor.detach().clone() for name, tensor in state.average.items()})
         own = replace(job, objective=replace(objective, network=stack.requires_grad_(False)))
         before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
-        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None, Deadline()), Deadline())
+        self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None, 0.0), Work())
         self.stopped_ = before
 
     def _described(self) -> Any:

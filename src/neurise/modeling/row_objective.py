@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from neurise import losses
 from neurise.conditionals.base import Frame
 from neurise.conditionals.row_conditionals import RowConditionals
-from neurise.deadline import Deadline, Work
+from neurise.deadline import Work
 from neurise.losses import Loss
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Batch
@@ -54,18 +54,19 @@ class RowObjective:
         return [RowConditionals(network, self.frame) for network in self.network.networks()]
 
     @staticmethod
-    def begin(job: Any, deadline: Deadline, verbose: bool | None) -> None:
+    def begin(job: Any, work: Work) -> None:
         """Let the networks of a job find out what needs no descent, each without the fold that validates it."""
         objective, rows, held = job.objective, job.rows, job.held
         members = objective.network.networks()
-        work = Work("preparing", "networks", deadline=deadline, total=len(members), verbose=verbose)
+        work = work.part(1.0, what="preparing", unit="networks", total=len(members))
         for number, network in enumerate(members):
             own = rows if rows.fold is None else rows.take(rows.fold != number)
             aside = held if held is None or held.fold is None else held.take(held.fold == number)
             part = work.part(1 / (len(members) - number))
             network.begin(replace(own, fold=None), aside, objective.frame.constant < 0, part)
-            work.advance()
-        work.close()
+            work.left(done=1)
+        if work.shown is not None:
+            work.shown.progress.close()
 
     @property
     def bytes_per_example(self) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import json
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,14 +18,13 @@ import torch
 from torch import Tensor
 
 from neurise import checks, devices
-from neurise.deadline import Deadline
-from neurise.interrupts import Interrupts
+from neurise.deadline import Work, noted_interrupts
 from neurise.modeling.estimator import plain
 from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
 from neurise.modeling.summary import EACH
-from neurise.networks.base import Network, RowNetwork
+from neurise.networks.base import RowNetwork
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
@@ -46,8 +47,8 @@ LEFT_ALONE = ("cpu",)
 """Kinds of devices where rows are learnt from as they are: they are in that memory already."""
 
 
-Prepare = Callable[["Job", Deadline, bool | None], None]
-"""``f(job, deadline, verbose)``: prepares the network of a job until the deadline, and shows it."""
+Prepare = Callable[["Job", Work], None]
+"""``f(job, work)``: prepares the network of a job while there is time left."""
 
 
 @dataclass
@@ -90,45 +91,37 @@ class Job:
 
     def _needed(self, rows_bytes: int) -> int:
         """Estimate the memory of the training."""
-        example = self.objective.bytes_per_example
-        return devices.training_bytes(self.objective.network, rows_bytes, self.settings.batch_size, example)
+        weights = sum(map(attrgetter("nbytes"), self.objective.network.parameters()))
+        return devices.training_bytes(weights, rows_bytes, self.settings.batch_size, self.objective.bytes_per_example)
 
-    def get_ready(self, deadline: Deadline, verbose: bool | None, together: int = 1) -> None:
-        """Draw the weights, and prepare them until the deadline."""
+    def get_ready(self, work: Work | None, together: int = 1) -> None:
+        """Draw the weights and prepare them, unless a checkpoint has them: then there is no work."""
         self.begin(together)
-        if self.prepare is not None:
-            self.prepare(self, deadline, verbose)
-        self._freeze()
-
-    def _freeze(self) -> None:
+        if self.device.type == "cpu" and self.settings.batch_size * self.objective.bytes_per_example < SMALL:
+            torch.set_num_threads(1)
+        if self.prepare is not None and work is not None:
+            self.prepare(self, work)
         if self.freeze is not None:
             self.freeze(self.objective.network)
 
     def run(
         self,
-        deadline: Deadline,
+        work: Work,
         *,
         checkpoint: Path | None,
         resume: bool,
-        verbose: bool | None,
         watchers: Sequence[Watcher] = (),
         part: int = 0,
     ) -> None:
-        """Train until the deadline, as one part of a run. The network ends with the best weights, whatever ends it."""
+        """Train while there is time left, as one part of a run. The network ends with the best weights, whatever ends it."""
         threads = torch.get_num_threads()
         try:
-            if self.device.type == "cpu" and self.settings.batch_size * self.objective.bytes_per_example < SMALL:
-                torch.set_num_threads(1)
-            if resume and checkpoint is not None and (checkpoint / CHECKPOINT).exists():
-                self.begin()  # what was prepared is in the checkpoint
-                self._freeze()
-            else:
-                self.get_ready(deadline.part(PREPARING), verbose)
+            is_prepared = resume and checkpoint is not None and (checkpoint / CHECKPOINT).exists()
+            self.get_ready(None if is_prepared else work.part(PREPARING))
             settings, before = self.settings, 0.0
-            if deadline.is_limited:  # a moment is always left, in which a step is made
-                before = deadline.spent
-                left = deadline.seconds - before
-                settings = replace(settings, max_seconds=max(left, min(deadline.seconds, MOMENT)))
+            if work.seconds < math.inf:  # a moment is always left, in which a step is made
+                settings = replace(settings, max_seconds=max(work.left(), min(work.seconds, MOMENT)))
+                before = work.spent
             rows: Source = self.rows
             held: Source | None = self.held
             if self.device.type not in LEFT_ALONE:
@@ -142,7 +135,7 @@ class Job:
                 fingerprint={} if checkpoint is None else self._fingerprint(rows, part),
                 checkpoint=checkpoint,
                 resume=resume,
-                verbose=verbose,
+                verbose=work.verbose,
                 history=self.history,
                 watchers=watchers,
                 before=before,
@@ -202,6 +195,7 @@ class TrainedModel(Model):
 
     search_space: ClassVar[SearchSpace] = TRAINING
     groups: ClassVar[Mapping[str, type]] = {"training": Training}
+    libraries: ClassVar[tuple[str, ...]] = ("torch._dynamo",)  # which torch's optimisers import when the first is made
 
     order: Sequence[int] | None = None
     alphabet: Sequence[Any] | None = None
@@ -228,7 +222,7 @@ class TrainedModel(Model):
         """Return the share of a limited time that is kept for making the model of what the jobs have learnt."""
         return 0.0
 
-    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
+    def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
         """Take over the networks of the jobs that were trained; at least one was, if only for a moment."""
         self.objective_ = jobs[0].objective
 
@@ -245,25 +239,9 @@ class TrainedModel(Model):
         checks.not_negative("training__weight_decay", training.weight_decay)
         for name in ("warmup", "average_decay", "validation_fraction"):
             checks.share(f"training__{name}", getattr(training, name))
-        if training.precision is not None:
-            checks.one_of("training__precision", training.precision, PRECISIONS)
-
-    def require_room(self, make: type[Network], *, width: Any, depth: Any, members: Any = 1, steps: int = 1) -> None:
-        """Refuse networks that cannot be made, by arithmetic alone: before any of them is made, even as shapes.
-
-        ``make`` is the class of the network, and ``steps`` is T of the chain that it is made for.
-        """
-        width, depth = checks.positive_whole("width", width), checks.count("depth", depth, checks.MOST_LAYERS)
-        members = checks.count("members", members, checks.MOST_LAYERS)
-        space, batch = self.schema_.space, checks.positive_whole("training__batch_size", self.chosen().batch_size)
-        numbers = members * make.least_numbers(space, steps, width, depth)
-        needed = 4 * (devices.COPIES * numbers + batch * (space.sites + width))
-        devices.require_memory(
-            needed,
-            self.device_,
-            f"use a smaller width, depth or training__batch_size: they are {width:,}, {depth:,} and {batch:,}"
-            + (f", for {members:,} members" if members > 1 else ""),
-        )
+        precision = PRECISION if training.precision is None else training.precision
+        checks.one_of("training__precision", precision, PRECISIONS)
+        checks.positive_whole("training__batch_size", (getattr(self, "chosen_", None) or self.chosen()).batch_size)
 
     # --- training --------------------------------------------------------------------------------------------------
 
@@ -307,34 +285,34 @@ class TrainedModel(Model):
         """Return how long and how fast to train; a model may choose by the data where that was left open."""
         return Chosen(self.steps, self.training.batch_size, self.training.learning_rate)
 
-    def _load_libraries(self) -> None:
-        importlib.import_module("torch._dynamo")  # which torch's optimisers import when the first of them is made
-
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         jobs = self.jobs(rows, held, run)
         if jobs[0].is_known:  # and so are the others
             for job in jobs:
                 job.begin()
-            self.adopt(jobs, rows, run, run.deadline)
+            self.adopt(jobs, rows, run, Work())
             return
-        with claimed(run.checkpoint, len(jobs), resume=run.resume):
+        folder = run.checkpoint
+        with nullcontext() if folder is None else claimed(folder, len(jobs), resume=run.resume):
             self._train(jobs, rows, run)
 
     def _train(self, jobs: list[Job], rows: Rows, run: Run) -> None:
         """Train one job after another."""
-        trained, lost = list[Job](), None
-        with Interrupts() as interrupts:
-            whole = _of_team(run.deadline, interrupts)
+        trained, lost, team = list[Job](), None, distributed.TEAM.get()
+        seconds = math.inf if run.max_seconds is None else run.max_seconds
+        with noted_interrupts() as interrupts:
+            whole = Work(seconds, interrupts, None if team is None else team.agree, run.verbose, run.began)
             for number, job in enumerate(jobs):
                 trained.append(job)
-                own = self._time_for(number, jobs, whole)
+                keep = self._kept(jobs, whole) if whole.seconds < math.inf else 0.0
+                own = whole.part(1 / (len(jobs) - number), keep=keep)
+                own.seconds = max(own.seconds, LEAST)
                 try:
                     job.run(
                         own,
                         checkpoint=None if run.checkpoint is None else part_folder(run.checkpoint, number),
                         part=number,
                         resume=run.resume,
-                        verbose=run.verbose,
                         watchers=() if run.callback is None else self._watchers(run.callback, job),
                     )
                 except (TrainingDiverged, OSError, KeyboardInterrupt) as error:
@@ -347,24 +325,20 @@ class TrainedModel(Model):
         if lost is not None:
             raise lost
 
-    def _time_for(self, number: int, jobs: Sequence[Job], whole: Deadline) -> Deadline:
-        """Begin a job: it may take its share of the time that earlier ones have left over, less what the end needs."""
-        if not whole.is_limited:
-            return whole.part(1.0)
+    def _kept(self, jobs: Sequence[Job], whole: Work) -> float:
+        """Return the seconds of a limited time that are not for the next job: what the end needs, and what jobs have had."""
+        whole.left()
         # A job that goes on from a checkpoint has spent more than the clock says.
-        recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs[:number] if earlier.history)
-        ahead = max(0.0, recorded - whole.spent)
-        own = whole.part(1 / (len(jobs) - number), keep=ahead + self.closing_share(jobs) * whole.seconds)
-        own.seconds = max(own.seconds, LEAST)
-        return own
+        recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs if earlier.history)
+        return max(0.0, recorded - whole.spent) + self.closing_share(jobs) * whole.seconds
 
-    def finish(self, trained: Sequence[Job], rows: Rows, run: Run, deadline: Deadline) -> None:
+    def finish(self, trained: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
         """Make the model of the jobs that were trained: their networks, their record, and why they ended."""
         ends = [job.stopped for job in trained]
         self.stopped_ = next((end for end in ("interrupted", "callback", "diverged") if end in ends), ends[-1])
         self.history_[:] = _merged([job.history for job in trained])
-        self.adopt(trained, rows, run, deadline)
-        if deadline.called_off() and self.stopped_ != "diverged":  # while the model was made
+        self.adopt(trained, rows, run, work)
+        if work.interrupts.asked and "diverged" not in ends:  # maybe while the model was made
             self.stopped_ = "interrupted"
 
     def _watchers(self, callback: Callback, job: Job) -> list[Watcher]:
@@ -386,13 +360,6 @@ class TrainedModel(Model):
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         self.objective_ = self.built()
         load_exactly(self.objective_.network, tensors, self.device_)
-
-
-def _of_team(deadline: Deadline, interrupts: Interrupts) -> Deadline:
-    """Let Ctrl-C end the work, too, and several processes agree on both."""
-    deadline.called_off, team = lambda: interrupts.asked, distributed.current()
-    deadline.agree = None if team is None else team.agree
-    return deadline
 
 
 def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:

@@ -10,7 +10,7 @@ import torch
 from neurise import checks, losses
 from neurise.conditionals.base import Conditionals
 from neurise.conditionals.moment_matched import match
-from neurise.deadline import Deadline, Work
+from neurise.deadline import Work
 from neurise.energies.pairwise_regression import adjacency
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
@@ -77,8 +77,8 @@ class NeurISE(RoundRobinModel):
         if not isinstance(self.loss, str):
             raise ValueError(f"loss must be a name, got {self.loss!r}")
         self.loss_, self.neighbours_ = losses.resolve(self.loss), None
-        self.calibrates_ = checks.flag("calibrate", self.calibrate)
         super().check()
+        self.calibrates_ = checks.flag("calibrate", self.calibrate)
         asked = ["calibrate"] * self.calibrates_ + ["graph"] * (self.graph is not None)
         if asked and self.architecture.pairwise is None and not self.is_of_rows:
             self.chosen_ = self.chosen_._replace(pairwise=True)
@@ -89,6 +89,11 @@ class NeurISE(RoundRobinModel):
                     "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
                     "corrector__clean above 0, 0.25 say"
                 )
+        if self.calibrates_ and self.mixes_orders_:
+            raise ValueError(
+                f"calibrate=True corrects the moments of one chain, and architecture__orders={self.architecture.orders!r} "
+                "mixes several; set architecture__orders=1 or calibrate=False"
+            )
         if asked == ["calibrate"] and self.is_of_rows:
             return
         if asked and not (self._is_hard and self.chosen_.pairwise and self.network == "site_mlp"):
@@ -99,10 +104,10 @@ class NeurISE(RoundRobinModel):
                 f"architecture__pairwise={self.architecture.pairwise}"
             )
 
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, deadline: Deadline) -> Conditionals:
+    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, work: Work) -> Conditionals:
         generator = torch.Generator(self.device_).manual_seed(run.seed)
-        sites = self.schema_.space.sites
-        work = Work("calibration", "sites", deadline=deadline, total=sites, verbose=run.verbose)
-        found = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator, work=work)
-        work.close()
+        own = work.part(1.0, what="calibration", unit="sites", total=self.schema_.space.sites)
+        found = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator, work=own)
+        if own.shown is not None:
+            own.shown.progress.close()
         return found

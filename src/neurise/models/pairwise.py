@@ -73,6 +73,8 @@ class Pairwise(TrainedModel):
             checks.not_negative(name, getattr(self, name))
         if self.sweeps is not None:
             checks.count("sweeps", self.sweeps, checks.MOST_STEPS)
+        if not isinstance(self.loss, str):
+            raise ValueError(f"loss must be a name, got {self.loss!r}")
         varies = np.flatnonzero(schema.constant.numpy() < 0)
         network = PairwiseTables(schema.space, self._pairs(varies), self.device_, classes=schema.classes)
         places = torch.from_numpy(varies).to(self.device_)

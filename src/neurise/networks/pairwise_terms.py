@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from neurise.networks.base import SiteNetwork
 from neurise.networks.parts.layers import one_hot, own, seen_one_hot, visible_one_hot
-from neurise.networks.parts.plan import Plan, View, added, pairwise_plan
+from neurise.networks.parts.plan import Layers, Plan, View
 from neurise.space import Space
 
 
@@ -112,6 +112,18 @@ class PairwiseTerms(SiteNetwork):
         return pairwise_plan(view, pair, bias)
 
 
+def pairwise_plan(view: View, pair: Tensor, bias: Tensor) -> Plan:
+    """Make a plan of pairwise terms (sites, states, sites · states) and fields (sites, states)."""
+    sites, states = view.noise.space.sites, view.noise.space.states
+    terms = pair.view(sites, states, sites, states) * view.sees[:, None, :, None]
+    offset = bias
+    if view.binary:
+        terms = terms[:, 1:] - terms[:, :1]
+        offset = bias[:, 1:] - bias[:, :1] + terms[..., 0].sum(-1)
+        terms = terms[..., 1:] - terms[..., :1]
+    return Plan((), offset, terms)
+
+
 class Sum(SiteNetwork):
     """Several networks whose logits are added: a first term that is known, and a network for the rest."""
 
@@ -155,3 +167,18 @@ class Sum(SiteNetwork):
 
     def _parts(self) -> list[SiteNetwork]:
         return list(self.parts)  # type: ignore[arg-type]
+
+
+def added(plans: Sequence[Plan], weights: Sequence[float] | None = None) -> Plan:
+    """Add the logits of plans of one view, each times its weight."""
+    layers, offset, pair = list[tuple[float, Layers]](), torch.zeros_like(plans[0].offset), None
+    for place, plan in enumerate(plans):
+        factor = 1.0 if weights is None else weights[place]
+        if factor == 0:  # what has no weight need not be computed
+            continue
+        for weight, part in plan.layers:
+            layers.append((factor * weight, part))
+        offset = offset + factor * plan.offset
+        if plan.pair is not None:
+            pair = factor * plan.pair if pair is None else pair + factor * plan.pair
+    return Plan(tuple(layers), offset, pair)

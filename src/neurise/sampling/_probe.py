@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import torch
 
-from neurise.networks.parts.plan import Layers, Plan, view_of
+from neurise.conditionals.base import view_of
+from neurise.networks.parts.plan import Layers, Plan
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling._cycle import run_cycle
 from neurise.sampling._kind import Kind

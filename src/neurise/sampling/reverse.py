@@ -79,22 +79,23 @@ def sample(
     "bfloat16" is faster on a GPU, and moves probabilities by up to about 0.03; by default it is what the conditionals are
     made for. ``sweeps`` are those of a corrector.
     """
-    noise, sweeps = conditionals.noise, sweeps or {}
-    precision = precision or ("float32" if method == "reference" else conditionals.precision)
+    noise, sweeps, on_gpu = conditionals.noise, sweeps or {}, conditionals.ignored.is_cuda
+    # A CPU has no shorter numbers that are faster.
+    precision = precision or (conditionals.walks_in if on_gpu and method != "reference" else "float32")
     if any(t > 0 for t in sweeps):
         run: Reverse = partial(reverse, sweeps=sweeps)
     else:
         run = choose(conditionals, method, precision, draws=n * noise.num_steps)
-    pinned = conditionals.device.type == "cuda"  # copies to it need not wait for each other
-    drawn = torch.empty(n, noise.space.sites, dtype=torch.uint8, pin_memory=pinned)
+    # Copies to pinned memory need not wait for each other.
+    drawn = torch.empty(n, noise.space.sites, dtype=torch.uint8, pin_memory=on_gpu)
     for rows in conditionals.blocks_to_draw(n):
         begin = noise.start(rows.stop - rows.start, generator=generator) if start is None else start[rows]
         labels = None if y is None else y[rows]
         x = run(conditionals, begin, labels, generator=generator)
         if sweeps.get(0):
             x = correct(conditionals, x, labels, sweeps=sweeps[0], generator=generator)
-        drawn[rows].copy_(x, non_blocking=pinned)
-    if pinned:
+        drawn[rows].copy_(x, non_blocking=on_gpu)
+    if on_gpu:
         torch.cuda.synchronize(conditionals.device)
     return drawn
 

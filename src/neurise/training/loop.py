@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from torch import Generator, Tensor
 
 from neurise import deadline, devices
-from neurise.interrupts import Interrupts
+from neurise.deadline import Interrupts, noted_interrupts
 from neurise.progress import Progress
 from neurise.rows import Source
 from neurise.training import distributed
@@ -72,10 +73,9 @@ def train(
     network, team = objective.network, distributed.TEAM.get()
     if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
         raise ValueError(f"{checkpoint} is a file; a checkpoint is kept in a folder")
+    optimiser = optimizer(network, settings)
     frozen = None if validation is None else noised(objective, validation, generator)
-    state = TrainingState(
-        network, optimizer(network, settings), generator, before=before, history=history, models=models
-    )
+    state = TrainingState(network, optimiser, generator, before=before, history=history, models=models)
     path = None if checkpoint is None else checkpoint / CHECKPOINT
     if path is not None and _exists(path, team):
         if not resume:
@@ -94,7 +94,7 @@ def train(
     step = Step(objective, rows, state, settings, team)
     score = scorer(objective, frozen, state, settings, team)
     batches = 0.0 if frozen is None else len(frozen[0]) / settings.batch_size
-    with Interrupts() as interrupts:
+    with noted_interrupts() as interrupts:
         try:
             written = path if leads else None
             reason = _run(step, score, batches, good, interrupts, written, fingerprint, progress, watchers)
@@ -122,7 +122,7 @@ def _run(
     watchers: Sequence[Watcher],
 ) -> str:
     state, settings, rows, team = step.state, step.settings, step.rows, step.team
-    began, wrote, cost = deadline.now() - state.seconds, deadline.now(), 0.0
+    began, wrote, cost = deadline.CLOCK() - state.seconds, deadline.CLOCK(), 0.0
     # A fiftieth of the run lies between two evaluations, within reason.
     every = 200 if settings.max_steps is None else min(200, max(10, settings.max_steps // 50))
     sums: list[Tensor] = []
@@ -132,9 +132,9 @@ def _run(
             rows.advance(state.step)
         sums.append(step(progress_of(settings, state.step, state.seconds)))
         if team is None:
-            state.seconds, stop = deadline.now() - began, interrupts.asked
+            state.seconds, stop = deadline.CLOCK() - began, interrupts.asked
         elif state.step % AGREE_EVERY == 0:  # a team looks at the clock and at Ctrl-C together, now and then
-            state.seconds, stop = team.agree(deadline.now() - began, interrupts.asked)
+            state.seconds, stop = team.agree(deadline.CLOCK() - began, interrupts.asked)
         due = state.step % every == 0 or state.step == settings.max_steps
         if not due and len(sums) % CHECK_EVERY:
             continue
@@ -152,10 +152,10 @@ def _run(
             called_off = bool(watch(state, state.history[-1])) or called_off
         if team is not None and watchers:  # a callback may decide otherwise in another process
             called_off = team.agree(0.0, called_off)[1]
-        now = deadline.now()
+        now = deadline.CLOCK()
         if path is not None and (now - wrote) * CHECKPOINT_SHARE >= cost:
             state.save(path, fingerprint)
-            wrote, cost = deadline.now(), deadline.now() - now
+            wrote, cost = deadline.CLOCK(), deadline.CLOCK() - now
     # The clock does not stop at an evaluation; what was learnt since the last one counts.
     if sums and reason == "time":
         mean = torch.stack(sums).mean(0).cpu()
@@ -235,7 +235,8 @@ def _progress(
     if verbose:
         slow = rows.device.type == "cpu" and getattr(objective, "is_long", False)
         network, held = objective.network, 0 if validation is None else len(validation)
-        needed = devices.training_bytes(network, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
+        weights = sum(map(attrgetter("nbytes"), network.parameters()))
+        needed = devices.training_bytes(weights, rows.num_bytes, settings.batch_size, objective.bytes_per_example)
         takes = f", about {seconds_per_step(objective, rows, state, settings):.2g} s per step" if slow else ""
         progress.say(
             f"{devices.parameter_count(network):,} parameters, {len(rows):,} rows, {held:,} held back, "

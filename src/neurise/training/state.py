@@ -197,15 +197,12 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def claimed(folder: Path | None, parts: int, *, resume: bool) -> Iterator[None]:
+def claimed(folder: Path, parts: int, *, resume: bool) -> Iterator[None]:
     """Hold the folder of a run's checkpoints, after checking that what is there may be gone on from.
 
     A run that starts afresh where any part of another is left, or that has fewer parts than are there, is refused before
     it has begun.
     """
-    if folder is None:
-        yield
-        return
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; a checkpoint is kept in a folder")
     with running_in(folder) if distributed.is_leader() else nullcontext():

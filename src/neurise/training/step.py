@@ -30,8 +30,6 @@ AT_ONCE = 2**26
 """Bytes that scoring may take: small batches would make a validation of a few long products one of many short ones."""
 ON_GPU = 16
 """So many times as much on a GPU: fifty models in small pieces would take longer to be judged than to be trained."""
-PIECES = 16
-"""Slices of examples where the time is looked at between two of them."""
 
 Score = Callable[[], Tensor]
 """What scores the averaged weights as they are: float64, (n,), or (n, models)."""
@@ -222,8 +220,8 @@ def scores_of(
     exact = settings.precision == "float32"
     with torch.no_grad(), arithmetic("float32" if exact else "tf32") if device.type == "cuda" else nullcontext():
         parts = []
-        for start in range(own.start, own.stop, piece):
-            parts.append(objective.scores(predict, _slice(frozen, start, min(start + piece, own.stop))))
+        for part in slices(frozen, piece, own):
+            parts.append(objective.scores(predict, part))
     scores = torch.cat(parts).double()
     return scores if team is None else team.joined(scores, examples)
 
@@ -241,15 +239,8 @@ def noised(objective: Objective, validation: Source, generator: Generator) -> An
     return objective.draw(validation.spread(examples, generator=generator), generator=generator)
 
 
-def slices(
-    objective: Objective, drawn: Any, device: torch.device, *, in_pieces: bool = False
-) -> Iterator[tuple[Any, ...]]:
-    """Cut drawn examples into slices that fit into memory on a device; ``in_pieces`` into a few at least."""
-    examples = len(drawn[0])
-    size = min(examples_at_once(objective, device), max(1, examples // PIECES) if in_pieces else examples)
-    for start in range(0, examples, size):
-        yield _slice(drawn, start, min(start + size, examples))
-
-
-def _slice(drawn: Any, start: int, stop: int) -> tuple[Any, ...]:
-    return tuple(None if part is None else part[start:stop] for part in drawn)
+def slices(drawn: Any, size: int, own: slice) -> Iterator[tuple[Any, ...]]:
+    """Cut a slice of drawn examples into smaller ones."""
+    for start in range(own.start, own.stop, size):
+        piece = slice(start, min(start + size, own.stop))
+        yield tuple(None if part is None else part[piece] for part in drawn)

@@ -7,11 +7,10 @@ depend on x and moves into the context of the step, and what is left is a number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from neurise.noise.base import SiteNoise
@@ -33,17 +32,6 @@ class View:
     cycles: int  # that differ: one where earlier ones see nothing, or where time stands still
     times: Tensor  # (cycles, sites): of each step
     sees: Tensor  # (sites, sites): whether step u looks at site i
-
-
-def view_of(noise: SiteNoise, looked_at: Tensor, *, hides_erased: bool, sweep: bool) -> View:
-    """Find what the steps of a chain, or those of a sweep, look at."""
-    sites = torch.arange(noise.space.sites, device=looked_at.device)
-    grows = noise.is_hard and hides_erased and not sweep
-    cycles = 1 if grows or sweep else noise.cycles
-    first = torch.arange(cycles, device=sites.device)[:, None] * len(sites)
-    times = first + (torch.zeros_like(sites) if sweep else sites)
-    sees = (sites[:, None] < sites if grows else sites[:, None] != sites) & looked_at
-    return View(noise, grows, sweep, looked_at, noise.space.states == 2, cycles, times, sees)
 
 
 @dataclass(frozen=True)
@@ -80,30 +68,3 @@ class Plan:
     layers: tuple[tuple[float, Layers], ...]
     offset: Tensor  # (sites, outputs)
     pair: Tensor | None  # (sites, outputs, sites, features), zero where a step does not look
-
-
-def added(plans: Sequence[Plan], weights: Sequence[float] | None = None) -> Plan:
-    """Add the logits of plans of one view, each times its weight."""
-    layers, offset, pair = list[tuple[float, Layers]](), torch.zeros_like(plans[0].offset), None
-    for place, plan in enumerate(plans):
-        factor = 1.0 if weights is None else weights[place]
-        if factor == 0:  # what has no weight need not be computed
-            continue
-        for weight, part in plan.layers:
-            layers.append((factor * weight, part))
-        offset = offset + factor * plan.offset
-        if plan.pair is not None:
-            pair = factor * plan.pair if pair is None else pair + factor * plan.pair
-    return Plan(tuple(layers), offset, pair)
-
-
-def pairwise_plan(view: View, pair: Tensor, bias: Tensor) -> Plan:
-    """Make a plan of pairwise terms (sites, states, sites · states) and fields (sites, states)."""
-    sites, states = view.noise.space.sites, view.noise.space.states
-    terms = pair.view(sites, states, sites, states) * view.sees[:, None, :, None]
-    offset = bias
-    if view.binary:
-        terms = terms[:, 1:] - terms[:, :1]
-        offset = bias[:, 1:] - bias[:, :1] + terms[..., 0].sum(-1)
-        terms = terms[..., 1:] - terms[..., :1]
-    return Plan((), offset, terms)
