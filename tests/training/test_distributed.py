@@ -216,7 +216,7 @@ def test_the_command_line_trains_and_samples_with_torchrun(tmp_path: Path) -> No
     data, folder, drawn = (str(tmp_path / name) for name in ("rows.csv", "model", "drawn.csv"))
     options = ("--width", "8", "--batch-size", "64", "--max-steps", "20", "--device", "cpu", "--json")
     shown = torchrun("-m", "neurise", "train", data, "-o", folder, *options).stdout
-    assert json.loads(shown)["steps"] == 20  # and it is said once
+    assert json.loads(shown)["steps"] == 40  # 20 of each half, and it is said once
     torchrun("-m", "neurise", "sample", folder, "-n", "11", "-o", drawn, "--seed", "1", "--device", "cpu")
     rows = np.loadtxt(drawn, delimiter=",")
     assert rows.shape == (11, 4)
