@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import socket
 import sys
 import time
@@ -194,3 +195,12 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"neurise\[cluster\]"), executors.opened("dask://here:1"):
         pass
+
+
+def test_workers_begin_with_signals_blocked() -> None:
+    """A process that starts while Ctrl-C is pressed must not end in a traceback: what it inherits counts, not what it sets."""
+    context = multiprocessing.get_context("spawn")
+    with executors.Undisturbed(1, mp_context=context) as pool:  # without the initializer, which blocks them too
+        blocked = pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ()).result()
+    assert {signal.SIGINT, signal.SIGTERM} <= set(blocked)
+    assert not {signal.SIGINT, signal.SIGTERM} & signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -123,7 +123,7 @@ def _processes(workers: int | None, cards: list[str]) -> Iterator[Pool]:
         for number in range(count):
             places.put(cards[number % len(cards)])
     others = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(count, mp_context=context, initializer=prepare_worker, initargs=(places,))
+    executor = Undisturbed(count, mp_context=context, initializer=prepare_worker, initargs=(places,))
     try:
         yield Pool(executor, lambda: count, f"{count} processes" if count > 1 else "1 process")
     except BaseException:
@@ -138,6 +138,18 @@ def _processes(workers: int | None, cards: list[str]) -> Iterator[Pool]:
         executor.shutdown(cancel_futures=True)
         if places is not None:
             places.close()
+
+
+class Undisturbed(ProcessPoolExecutor):
+    """Processes that never see Ctrl-C or SIGTERM, not even while they start: they inherit that both are blocked."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Hand a piece of work over, for which a process may be started."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            return super().submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def prepare_worker(places: Queue[str] | None) -> None:
