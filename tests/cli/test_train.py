@@ -15,7 +15,7 @@ from steps import replace_steps
 from typer.testing import CliRunner, Result
 
 import neurise
-from neurise.cli import app
+from neurise.cli import _train_report, app
 from neurise.modeling.summary import best_scores, readable
 from neurise.models.neurise import NeurISE
 from neurise.training.settings import Training
@@ -366,6 +366,12 @@ def test_the_summary_says_what_the_progress_lines_said(rows: Path, model: Path) 
     assert f"{first:.4f} and {second:.4f} nats a site" in result.stdout
     loaded = neurise.load(model).summary()
     assert (loaded["steps"], loaded["validation"]) == (80, pytest.approx((first + second) / 2))
+
+
+def test_parts_that_made_different_numbers_of_steps_are_not_said_to_be_alike() -> None:
+    assert _train_report._in_parts({"step": 40.0, "steps": 80.0}) == " (40 for each part)"
+    assert _train_report._in_parts({"step": 698.0, "steps": 1099.0}) == " (at most 698 in one part)"
+    assert _train_report._in_parts({"step": 40.0}) == ""
 
 
 def test_scores_of_the_parts_are_those_of_their_runs(rows: Path) -> None:

@@ -90,7 +90,9 @@ class Tune(Work):
     def damage(self, folder: Path, acks: Sequence[str], old: Any, new: Any) -> str:
         if self.is_there(folder):
             self.result(folder)  # raises where it is cut short
-        ended = sum(line.count(b'"state":1') + line.count(b'"state":2') for line in _lines(folder / "best.journal"))
+        # Complete, given up early, or failed: a trial that an I/O error ends has failed, and is written down as such.
+        states = tuple(f'"state":{state}'.encode() for state in (1, 2, 3))
+        ended = sum(line.count(state) for line in _lines(folder / "best.journal") for state in states)
         safe = max((int(line.split()[1]) for line in acks), default=0)
         return f"{safe} trials were safe, and {ended} are there" if ended < safe else ""
 

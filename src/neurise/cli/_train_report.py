@@ -67,4 +67,7 @@ def report(model: Model, data: Dataset, output: Path, config: str | None, *, as_
 
 def _in_parts(last: Mapping[str, float]) -> str:
     """Say how many steps each part of a model made, where there are several: --max-steps counts those."""
-    return f" ({last['step']:,.0f} for each part)" if "steps" in last else ""
+    if "steps" not in last:
+        return ""
+    alike = last["steps"] % last["step"] == 0  # a limit of time gives the parts as many as they manage
+    return f" ({last['step']:,.0f} for each part)" if alike else f" (at most {last['step']:,.0f} in one part)"

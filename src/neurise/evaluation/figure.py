@@ -65,7 +65,8 @@ def _correlations(axis: Any, case: Case) -> None:
     axis.set(xlim=(low, high), ylim=(low, high), xlabel="correlation in real rows", ylabel="correlation in samples")
     axis.set_aspect("equal")
     drawing.title(axis, "two-site correlations")
-    axis.legend(handles=handles, **drawing.LEGEND, loc="upper left")
+    # Dots may lie anywhere: the legend goes where there are fewest. Cells have no such place to be found.
+    axis.legend(handles=handles, **drawing.LEGEND, loc="best" if handles is None else "upper left")
 
 
 def _limits(*parts: np.ndarray) -> tuple[float, float]:
