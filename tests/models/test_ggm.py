@@ -133,6 +133,9 @@ def test_what_cannot_be_is_refused() -> None:
         GGM(keep_prob=0).fit(tiny.spins())
     with pytest.raises(ValueError, match=r"keep_prob must be in \[0, 1\), got 1"):
         GGM(keep_prob=1.0).fit(tiny.spins())
+    for wrong in ("abc", None, [1, 2], float("nan")):
+        with pytest.raises(ValueError, match=r"keep_prob must be in \[0, 1\), got"):
+            GGM(keep_prob=wrong).fit(tiny.spins())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="reverse must be one of 'bayes', 'heat_bath', got 'gibbs'"):
         GGM(reverse="gibbs").fit(tiny.spins())
     with pytest.raises(ValueError, match="'joint_mlp' predicts all sites from all; GGM needs one"):

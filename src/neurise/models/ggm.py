@@ -75,9 +75,10 @@ class GGM(RoundRobinModel):
                 "kept from tokens that were redrawn; NeurISE takes other noise"
             )
         self.noise_options_ = {"heat_bath": checks.one_of("reverse", self.reverse, REVERSALS) == "heat_bath"}
-        if self.keep_prob == 0:
+        keep = checks.share("keep_prob", self.keep_prob)
+        if keep == 0:
             raise ValueError(
                 "keep_prob must be above 0 for GGM: at 0 every token is redrawn, so that no classifier can tell kept from "
                 "redrawn, and the conditional would be a division by zero; NeurISE takes keep_prob=0"
             )
-        self.loss_ = KeptOrRedrawn(float(self.keep_prob))
+        self.loss_ = KeptOrRedrawn(keep)
