@@ -20,17 +20,17 @@ RUNG_ROWS, RUNG_DRAWS = 64, 2
 """What a look before the end costs: so many validation rows, so many draws of the bound."""
 
 INTERRUPTED = "interrupted"
-"""The attribute of a trial that was ended by Ctrl-C."""
+"""The attribute of a trial that was ended by Ctrl-C, or by an error of a disk."""
 
 
 def run_trial(task: Task, trial: optuna.Trial) -> float:
     """Train with the parameters that the trial suggests; return its score. Raises ``TrialPruned`` for a hopeless one.
 
-    A trial that Ctrl-C ends, whatever it was about to do, says so: it has not failed.
+    A trial that Ctrl-C or a disk ends, whatever it was about to do, says so: its parameters have not failed.
     """
     try:
         return _trained(task, trial)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OSError):
         trial.set_user_attr(INTERRUPTED, True)
         raise
 
