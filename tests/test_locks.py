@@ -85,13 +85,13 @@ def test_a_forked_process_does_not_keep_its_parents_lock(tmp_path: Path) -> None
     code = (
         "import os, sys, time; from pathlib import Path; from neurise.locks import running_in\n"
         "with running_in(Path(sys.argv[1])):\n"
-        "    child = os.fork()\n"
-        "    if child == 0: time.sleep(60); os._exit(0)\n"
-        "    print(child, flush=True); os.kill(os.getpid(), 9)"
+        "    if os.fork() == 0: print(os.getpid(), flush=True); time.sleep(60); os._exit(0)\n"
+        "    time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        child = int(parent.stdout.readline())
+        child = int(parent.stdout.readline())  # the child speaks once it runs, so that its copy of the lock is closed
+        parent.kill()
         parent.wait()
         with running_in(tmp_path):
             pass
