@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from neurise.dataset import Dataset
-from neurise.datasets._pairwise.elimination import Elimination
-from neurise.datasets._pairwise.elimination_order import EliminationPlan, find_plan
+from neurise.energies.elimination import Elimination
+from neurise.energies.elimination_order import EliminationPlan, find_plan
 from neurise.enumeration import LIMIT, draw_from_law, pairwise_law, tokens_at
 from neurise.interactions import Interactions
 from neurise.mcmc import parallel_tempering
