@@ -122,7 +122,8 @@ def test_training_rows_of_another_file_tell_whether_a_model_copies(tmp_path: Pat
     neurise.Memorize().fit(learnt).save(tmp_path / "copy")
     words = ["evaluate", tmp_path / "copy", "--data", tmp_path / "new.npy", "--samples", 50, "--json"]
     assert "copies" not in {row["name"] for row in json.loads(run(*words).stdout)["rows"]}
-    rows = json.loads(run(*words, "--train", tmp_path / "learnt.npy").stdout)["rows"]
+    done = run(*words, "--train", tmp_path / "learnt.npy")
+    rows = json.loads(done.stdout)["rows"]
     beyond = next(row for row in rows if row["name"] == "copies_beyond_chance")
     assert beyond["value"] == 1
     assert beyond["floor"] == beyond["baselines"]["independent"] == 0
