@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from neurise import checks, devices, discovery
+from neurise import checks, devices, discovery, holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
@@ -85,7 +85,7 @@ def evaluate(
     checks.flag("baselines", baselines)
     if exact is not None:
         checks.flag("exact", exact)
-    known = data if isinstance(data, Dataset) else _as_dataset(data)
+    known = data if isinstance(data, Dataset) else _as_dataset(data, model)
     needed = devices.sampling_bytes(int(samples), known.space.sites, known.symbols.itemsize)
     devices.require_memory(needed, torch.device("cpu"), f"draw fewer than samples={int(samples):,} rows")
     options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
@@ -114,7 +114,9 @@ def evaluate(
     return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 
-def _as_dataset(data: Any) -> Dataset:
-    rows = as_matrix(data, "data")
+def _as_dataset(data: Any, model: Any) -> Dataset:
+    held = holdings.opened(data, "data", sites=getattr(getattr(model, "space_", None), "sites", None))
+    rows = as_matrix(held.X, "data")
     symbols = Alphabet.of(rows).symbols
-    return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows)
+    more = {"test_labels": held.y, "test_weights": held.weights}
+    return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows, **more)
