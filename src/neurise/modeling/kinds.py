@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FIRST = "site_mlp"
 WIDE = 200
 """Sites that vary, from which on other networks than the first are tried. Below, a committee of the first is best."""
 MANY_ROWS = 10
 """Rows per site that varies, from which on one large network is better than several kinds that answer together."""
+
+FOR_SITE_MLP: Mapping[str, Any] = {
+    "keep_prob": 0.0,
+    "cycles": 1,
+    "width": None,
+    "depth": None,
+    "members": None,
+    "architecture.heads": "site",
+    "architecture.residual": True,
+    "architecture.pairwise": None,
+    "architecture.orders": 1,
+    "chain.kind": "round_robin",
+    "chain.steps": None,
+    "chain.hide_noised": True,
+    "chain.stretch": None,
+    "corrector.clean": 0.0,
+}
+"""Parameters that only site_mlp has, or that mean something else for each network, with what they are where nobody sets them."""
 
 
 class Candidates(NamedTuple):

@@ -6,7 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,7 @@ SHARE = 0.2
 LEAST = 10
 """Steps of each kind below which nothing is learnt: such a short run takes the first kind."""
 BEHIND = 1.5
-"""A kind is left out whose score is more than so many times the best. Kinds that learn slowly catch up from less: on 4,100
-silhouettes of 784 pixels ``site_mlp`` does from 1.4."""
+"""A kind is left out whose score is more than so many times the best: a kind that learns slowly may catch up from less."""
 ERRORS = 2.0
 """Standard errors of that difference over the rows, within which a kind is not yet behind."""
 TIE = 1e-9
@@ -50,6 +49,7 @@ class Race:
     rows: int  # that compared them
     kept: list[str]  # what is trained whole
     is_whole: bool = True  # not where Ctrl-C ended it
+    seconds: float = field(default=0.0, compare=False)
 
     def found(self) -> dict[str, float]:
         """Return the scores that there are."""
@@ -169,7 +169,8 @@ def hold(
         left = [min(scores, key=lambda kind: float(scores[kind].mean()))] if scores else left[:1]
     means = {kind: float(scores[kind].mean()) if kind in scores else None for kind in jobs}
     rows = max(map(len, scores.values()), default=0)
-    return Race(means, dict(steps), rows, left, is_whole), ran
+    work.left()
+    return Race(means, dict(steps), rows, left, is_whole, work.spent), ran
 
 
 def _shortened(job: Job, steps: int) -> Job:
@@ -209,17 +210,17 @@ def remembered(folder: Path, fingerprint: Mapping[str, Any]) -> Race | None:
     return checked(found["race"])
 
 
-def checked(field: Field) -> Race:
+def checked(told: Field) -> Race:
     """Return a race that was read from a file."""
     scores, steps = dict[str, float | None](), dict[str, int]()
-    for entry in field["scores"].entries():
+    for entry in told["scores"].entries():
         scores[_last(entry.name)] = None if entry.value is None else entry.number()
-    for entry in field["steps"].entries():
+    for entry in told["steps"].entries():
         steps[_last(entry.name)] = entry.whole(1)
-    left = [entry.text() for entry in field["kept"]]
-    if not left or not set(left) <= set(scores):
-        raise field["kept"].wrong(f"some of {', '.join(scores)}")
-    return Race(scores, steps, field["rows"].whole(), left, field["is_whole"].flag())
+    left = [entry.text() for entry in told["kept"]]
+    if not left or (scores and not set(left) <= set(scores)):
+        raise told["kept"].wrong(f"some of {', '.join(scores)}")
+    return Race(scores, steps, told["rows"].whole(), left, told["is_whole"].flag(), told["seconds"].number(0))
 
 
 def _last(name: str) -> str:

@@ -27,8 +27,8 @@ from neurise.losses import Loss
 from neurise.modeling import learnt_networks, race
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
-from neurise.modeling.kinds import FIRST, Candidates, candidates
-from neurise.modeling.loaded import checked_sizes
+from neurise.modeling.kinds import FIRST, FOR_SITE_MLP, Candidates, candidates
+from neurise.modeling.loaded import check_known_sites, checked_sizes
 from neurise.modeling.model import Run
 from neurise.modeling.orders import Order, orders_of
 from neurise.modeling.race import Race
@@ -49,23 +49,6 @@ from neurise.training.step import examples_at_once, noised, slices
 
 WEIGHING, CALIBRATING = 0.05, 0.25
 """The shares of a limited time that are kept for weighing the kinds of members, and for a calibration."""
-FOR_SITE_MLP: Mapping[str, Any] = {
-    "keep_prob": 0.0,
-    "cycles": 1,
-    "width": None,
-    "depth": None,
-    "members": None,
-    "architecture.heads": "site",
-    "architecture.residual": True,
-    "architecture.pairwise": None,
-    "architecture.orders": 1,
-    "chain.kind": "round_robin",
-    "chain.steps": None,
-    "chain.hide_noised": True,
-    "chain.stretch": None,
-    "corrector.clean": 0.0,
-}
-"""Parameters that only site_mlp has, or that mean something else for each network, with what they are where nobody sets them."""
 PIECES = 16
 """Slices of examples where the time is looked at between two of them."""
 
@@ -409,6 +392,10 @@ class RoundRobinModel(ChainModel, TrainedModel):
             found.append(job)
         return found
 
+    def seconds_before(self) -> float:
+        """Return what the race took, also where it was held before the run went on."""
+        return 0.0 if self.race_ is None else self.race_.seconds
+
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
         return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
@@ -479,16 +466,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         described = Field(learnt, "learnt")
-        knows = self.schema_.constant >= 0
         for chain in described_chains(described["conditionals"]):
-            has_known = chain["answers"].value == "known_sites"
-            if has_known != bool(knows.any()):
-                raise ValueError(
-                    f"schema.constant names {int(knows.sum())} sites that never vary, and {chain.name}.answers is "
-                    f"{chain['answers'].value!r}: they do not belong together"
-                )
-            if has_known and chain["unseen"].value != self.chain.unseen:
-                raise chain["unseen"].wrong(f"that of params.chain__unseen, {self.chain.unseen!r}")
+            check_known_sites(chain, self.schema_.constant, self.chain.unseen)
         super()._restore(tensors, learnt)
         if "chosen" in described:  # for another device other sizes might suit
             kinds = learnt_networks.kinds(learnt["conditionals"])

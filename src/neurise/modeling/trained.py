@@ -221,6 +221,10 @@ class TrainedModel(Model):
         own, aside = self.divide(rows, held, run.seed)
         return [self.job(self.built(), own, aside, run)]
 
+    def seconds_before(self) -> float:
+        """Return the seconds that the run took before its jobs."""
+        return 0.0
+
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Return the share of a limited time that is kept for making the model of what the jobs have learnt."""
         return 0.0
@@ -336,7 +340,7 @@ class TrainedModel(Model):
         """Return the seconds of a limited time that are not for the next job: what the end needs, and what jobs have had."""
         whole.left()
         # A job that goes on from a checkpoint has spent more than the clock says.
-        recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs if earlier.history)
+        recorded = self.seconds_before() + sum(earlier.history[-1]["seconds"] for earlier in jobs if earlier.history)
         return max(0.0, recorded - whole.spent) + self.closing_share(jobs) * whole.seconds
 
     def finish(self, trained: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
