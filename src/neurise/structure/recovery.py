@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from neurise import shown
 from neurise.structure.averages import average, fields_of
 from neurise.structure.door import ask
 from neurise.structure.gauge import couplings_of, norm_of_one, scores_of
@@ -39,6 +40,9 @@ class Structure:
     constant: tuple[int, ...]  # sites that never vary
     rows: int  # distinct rows that served as contexts
     shape: tuple[int, ...] | None = None
+
+    def __repr__(self) -> str:
+        return shown.record(self)
 
     @property
     def states(self) -> int:
