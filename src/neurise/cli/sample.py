@@ -171,12 +171,18 @@ def read_clamp(path: Path, model: Model) -> np.ma.MaskedArray[Any, Any]:
 
     import numpy as np
 
+    from neurise.alphabet import Alphabet
     from neurise.datasets.formats.csv import as_cells, parsing
     from neurise.datasets.formats.open import open_text
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    symbols = model.schema_.alphabet.symbols
+    alphabet = model.schema_.alphabet
+    if not isinstance(alphabet, Alphabet):
+        raise NotImplementedError(
+            f"{path}: --clamp is for rows of one alphabet, and the columns of this model have their own"
+        )
+    symbols = alphabet.symbols
     known = dict(zip(map(str, as_cells(symbols).tolist()), symbols, strict=True))
     values, free = [], []
     with parsing(path), open_text(path, newline="") as file:
