@@ -22,16 +22,22 @@ class Bins:
     def cut(self, values: np.ndarray, what: str) -> tuple[float, ...]:
         r"""Return the edges :math:`e_0 < \dots < e_k` for values (N,): bin i is :math:`[e_i, e_{i+1})`, the last one closed.
 
-        Edges of equally filled bins are values of the data, so that each bin of whole numbers holds one. Values that occur
-        often make fewer bins than were asked for.
+        Edges of equally filled bins are values of the data, so that each bin of whole numbers holds one. A bin is closed when
+        it holds its share of what is left: a value that occurs often has a bin of its own, and the rest is shared out anew.
         """
         if self.edges is not None:
             return self.edges
         if self.count is None or values.min() == values.max():
             raise ValueError(f"{what} has {len(np.unique(values))} value, which cannot be cut into bins")
-        levels = np.linspace(0, 1, self.count + 1)
-        found = np.unique(np.quantile(values.astype(np.float64), levels, method="inverted_cdf"))
-        return tuple(float(edge) for edge in found)
+        distinct, often = np.unique(values.astype(np.float64), return_counts=True)
+        begins, held, left = [distinct[0]], 0, len(values)
+        for value, count in zip(distinct, often, strict=True):
+            if held and len(begins) < self.count and held + count / 2 > left / (self.count - len(begins) + 1):
+                begins.append(value)
+                left, held = left - held, 0
+            held += count
+        last = distinct[-1] if distinct[-1] > begins[-1] else np.nextafter(distinct[-1], np.inf)
+        return tuple(float(edge) for edge in (*begins, last))
 
 
 def bins(count: int | None = None, *, edges: Sequence[float] | None = None) -> Bins:

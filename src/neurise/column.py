@@ -69,7 +69,7 @@ class Column:
         elif given.categories is not None:
             symbols = given.categories  # also those that never occur: the type says that they are possible
         else:
-            symbols = _found(present, what)
+            symbols = _found(present, given.name)
         if len(symbols) > MAX_STATES:
             raise ValueError(f"{what} has {len(symbols)} symbols; at most {MAX_STATES} are supported")
         return cls(given.name, symbols, given.kind, given.categories is not None, given.ordered)
@@ -153,8 +153,9 @@ class Column:
         return cls(name, symbols, field["kind"].text(), *flags, edges)
 
 
-def _found(present: list[Any], what: str) -> tuple[Any, ...]:
+def _found(present: list[Any], name: str | int) -> tuple[Any, ...]:
     """Return the symbols that occur, in order; refuse what names rows, or measures."""
+    what = f"the column {name!r}"
     try:
         distinct = set(present)
     except TypeError:
@@ -163,7 +164,9 @@ def _found(present: list[Any], what: str) -> tuple[Any, ...]:
     for value in distinct:
         tagged(value, what)
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in distinct)
-    hint = "cut it with alphabet={…: neurise.bins(8)}, or drop it" if numbers else "drop it"
+    hint = f"leave it out (--drop-column {name})"
+    if numbers:
+        hint = f"cut it with alphabet={{{name!r}: neurise.bins(8)}} (--bins {name}=8), or {hint}"
     if len(present) > IDENTIFIERS and len(distinct) == len(present):
         raise ValueError(
             f"{what} has a different value in each of {len(present):,} rows: it names the rows and tells nothing about them; "

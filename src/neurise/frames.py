@@ -88,7 +88,10 @@ def given_of(name: str, values: np.ndarray) -> Given:
         missing = np.fromiter((value is None or _differs(value) for value in entries), bool, len(entries))
     else:
         missing = np.zeros(len(entries), dtype=bool)
-    return Given(name, entries, missing, values.dtype.str if values.dtype.kind != "O" else "object")
+    kind = str(values.dtype)
+    if values.dtype.kind == "O" and all(type(value) is int for value in entries if value is not None):
+        kind = "int"
+    return Given(name, entries, missing, kind)
 
 
 def _differs(value: Any) -> bool:
@@ -97,6 +100,17 @@ def _differs(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         return True
+
+
+def as_table(data: Any) -> Table:
+    """Write a data frame as a table with names."""
+    if isinstance(data, Table):
+        return data
+    given = read_frame(data)
+    rows = np.empty((len(given[0].values), len(given)), dtype=object)
+    for place, column in enumerate(given):
+        rows[:, place] = [None if gone else value for value, gone in zip(column.values, column.missing, strict=True)]
+    return Table(rows, [str(column.name) for column in given])
 
 
 def make_frame(kind: str, columns: Sequence[Column], tokens: np.ndarray, rng: np.random.Generator | None) -> Any:
