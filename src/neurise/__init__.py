@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from neurise import datasets, dimod_bridge, exact, losses, metrics, povm, presets, structure, theory
     from neurise.bins import bins
     from neurise.evaluation import evaluate
+    from neurise.holdings import counts
     from neurise.loading import load
     from neurise.modeling.groups import Architecture, Chain, Corrector
     from neurise.modeling.many import fit_many
@@ -51,6 +52,7 @@ __all__ = [
     "Training",
     "__version__",
     "bins",
+    "counts",
     "datasets",
     "dimod_bridge",
     "evaluate",
@@ -74,6 +76,7 @@ _PLACES = {
     "Space": "space",
     "Training": "training.settings",
     "bins": "bins",
+    "counts": "holdings",
     "evaluate": "evaluation",
     "fit_many": "modeling.many",
     "load": "loading",
