@@ -278,7 +278,7 @@ class Model(Estimator, ABC):
         labels = None if labels is None else labels.to(self.device_)
         with torch.no_grad():
             tokens = self._draw(Request(n, labels, given, generator, sweeps, begin))
-        return schema.decode(tokens)
+        return schema.decode(tokens, generator)
 
     def log_prob(self, X: Symbols, y: Any = None) -> np.ndarray:
         """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them.
