@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
     from neurise.space import Space
+    from neurise.stored import open_rows
     from neurise.training.settings import Training
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "open_rows",
     "povm",
     "presets",
     "structure",
@@ -77,6 +79,7 @@ _PLACES = {
     "evaluate": "evaluation",
     "fit_many": "modeling.many",
     "load": "loading",
+    "open_rows": "stored",
 }
 
 
