@@ -16,7 +16,7 @@ import torch
 
 from neurise import checks, deadline, devices
 from neurise.alphabet import Symbols
-from neurise.deadline import Interrupts, Work, noted_interrupts
+from neurise.deadline import Work, noted_interrupts
 from neurise.modeling.estimator import plain
 from neurise.modeling.model import Model, Run
 from neurise.modeling.trained import MOMENT, PREPARING, Job, TrainedModel
@@ -84,12 +84,12 @@ def fit_many(
     place = devices.resolve(device)
     shown = None if verbose is None else checks.flag("verbose", verbose)
     runs = [Run(seed, None, False, steps, seconds, shown, deadline.CLOCK()) for seed in numbers]
-    with noted_interrupts() as interrupts:  # also while kinds of networks race
+    with noted_interrupts():  # also while kinds of networks race
         trials = [
             _trial(model, *data, run=run, place=place)
             for model, run, *data in zip(targets, runs, *lists.values(), strict=True)
         ]
-        _learn_all(trials, interrupts)
+        _learn_all(trials)
     for target, trial in zip(targets, trials, strict=True):  # which are as they were until all is done
         vars(target).clear()
         vars(target).update(vars(trial.model))
@@ -131,27 +131,26 @@ def _kind(job: Job) -> str:
     return json.dumps([plain(job.params), plain(job.settings), shapes, rows, job.held is None, constant])
 
 
-def _learn_all(trials: list[Trial], interrupts: Interrupts) -> None:
+def _learn_all(trials: list[Trial]) -> None:
     """Train all models: jobs of one kind together, group after group."""
-    jobs = sorted(
-        ((_kind(job), number, job) for number, t in enumerate(trials) for job in t.jobs if not job.is_over),
-        key=lambda j: j[:2],
-    )
-    for _, group in groupby(jobs, key=lambda entry: entry[0]):
-        together = [job for _, _, job in group]
-        if interrupts.asked:  # what is left keeps the weights that it starts from
-            for job in together:
-                job.begin(len(together))
-        else:
-            limit = together[0].limit
-            _train(together, Work(math.inf if limit is None else limit, interrupts, verbose=trials[0].run.verbose))
-    for trial in trials:
-        if trial.jobs and isinstance(trial.model, TrainedModel):
-            limit, share = trial.run.max_seconds, trial.model.closing_share(trial.jobs)
-            last = Work(math.inf if limit is None else share * limit, interrupts, verbose=trial.run.verbose)
-            trial.model.finish(trial.jobs, trial.rows, trial.run, last)
-        else:
-            trial.model._learn(trial.rows, trial.held, trial.run)
+    left = [(number, job) for number, trial in enumerate(trials) for job in trial.jobs if not job.is_over]
+    jobs = sorted(((_kind(job), number, job) for number, job in left), key=lambda entry: entry[:2])
+    with noted_interrupts() as interrupts:
+        for _, group in groupby(jobs, key=lambda entry: entry[0]):
+            together = [job for _, _, job in group]
+            if interrupts.asked:  # what is left keeps the weights that it starts from
+                for job in together:
+                    job.begin(len(together))
+            else:
+                limit = together[0].limit
+                _train(together, Work(math.inf if limit is None else limit, interrupts, verbose=trials[0].run.verbose))
+        for trial in trials:
+            if trial.jobs and isinstance(trial.model, TrainedModel):
+                limit, share = trial.run.max_seconds, trial.model.closing_share(trial.jobs)
+                last = Work(math.inf if limit is None else share * limit, interrupts, verbose=trial.run.verbose)
+                trial.model.finish(trial.jobs, trial.rows, trial.run, last)
+            else:
+                trial.model._learn(trial.rows, trial.held, trial.run)
     lost = [number for number, trial in enumerate(trials) if trial.model.stopped_ == "diverged"]
     if lost:
         warnings.warn(

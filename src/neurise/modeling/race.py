@@ -34,7 +34,7 @@ ERRORS = 2.0
 TIE = 1e-9
 """Nats. Differences below are rounding."""
 ROWS = 512
-"""Rows held back that compare the kinds."""
+"""Rows held back that compare the kinds, at most."""
 
 Judge = Callable[[Job], Tensor]
 """Returns the negative log-likelihood of each of some rows, (n,), by what a job has learnt."""
@@ -59,7 +59,7 @@ class Race:
         """Say who ran for how long, and who is left."""
         if not self.steps:
             return f"{self.kept[0]}: there were too few steps, or no rows held back, for a race"
-        runs = " and ".join(f"{steps:,} of {kind}" for kind, steps in self.steps.items())
+        runs = " and ".join(f"{steps:,} steps of {kind}" for kind, steps in self.steps.items())
         ended = "" if self.is_whole else ", which was interrupted"
         return f"{' and '.join(self.kept)}: by a race of {runs} on {self.rows:,} rows held back{ended}"
 

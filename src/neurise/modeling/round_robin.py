@@ -349,7 +349,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def _judged(self, run: Run, job: Job) -> Tensor:
         """Return the negative log-likelihood of rows held back, (n,), by what a job has learnt."""
         held = cast(Rows, job.held)
-        batch = held.spread(race.ROWS, generator=torch.Generator().manual_seed(job.seed))
+        batch = held.spread(min(race.ROWS, len(held)), generator=torch.Generator().manual_seed(job.seed))
         learnt = self._learnt(
             [job], job.rows, run, Work()
         )  # a job by itself is not weighed, and nothing is corrected yet
