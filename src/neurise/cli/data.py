@@ -25,6 +25,7 @@ from neurise.cli._output import (
     Force,
     Json,
     ask_before_overwriting,
+    print_columns,
     print_facts,
     print_json,
     print_table,
@@ -180,18 +181,20 @@ def info(
 ) -> None:
     """Look at a data set: its size and symbols, what is constant, what hangs together, and a picture."""
     from neurise.cli._picture import picture
-    from neurise.cli._summary import summary
+    from neurise.cli._summary import columns, summary
     from neurise.cli._summary_table import readable
 
     name, texts = split(source)
     if is_table(name):
         texts.setdefault("missing", "drop")
     found = with_rows(load(name, with_columns(name, texts, label_column, count_column)), rows, 0)
-    facts = summary(found)
+    facts, own = summary(found), columns(found) if is_table(name) else []
     if as_json:
-        print_json({"source": name, **facts})
+        print_json({"source": name, **facts, "columns": [column.to_dict() for column in own]})
         return
     print_facts(name, readable(facts))
+    if own:
+        print_columns(own)
     typer.echo(picture(found))
 
 
