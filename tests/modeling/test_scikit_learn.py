@@ -54,9 +54,10 @@ def test_scikit_learns_own_checks_pass_but_for_named_exceptions(name: str) -> No
     assert sum(result["status"] == "passed" for result in results) > 40
 
 
-def test_sparse_matrices_are_refused_with_the_way_out() -> None:
+@pytest.mark.parametrize("kind", ["csr_array", "csr_matrix", "dok_array", "dok_matrix"])
+def test_sparse_matrices_are_refused_with_the_way_out(kind: str) -> None:
     with pytest.raises(ValueError, match=r"X is a sparse matrix, which is not supported; give X\.toarray\(\)"):
-        Independent().fit(sparse.csr_array(np.eye(3)))
+        Independent().fit(getattr(sparse, kind)(np.eye(3)))
 
 
 def test_weights_have_two_names_and_are_given_under_one() -> None:
