@@ -104,3 +104,22 @@ def test_data_info_shows_them(tmp_path: Path) -> None:
     found = json.loads(CliRunner().invoke(app, ["data", "info", str(path), "--json"]).stdout)["columns"]
     assert [column["symbols"] for column in found] == [3, 1, 2]
     assert found[2]["most_frequent"][0] == {"symbol": "0", "share": 0.75}
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_table_of_words_shows_its_names_and_gaps(tmp_path: Path, columns: int) -> None:
+    path = tmp_path / "survey.csv"
+    people = ["30,red", "41,blue", ",red", "25,red"] + [f"{age},green" for age in range(50, 70)]
+    path.write_text("age,colour\n" + "\n".join(people) + "\n")
+    shown = CliRunner().invoke(app, ["data", "info", str(path)], env={"COLUMNS": str(columns)})
+    assert shown.exit_code == 0, shown.output
+    age, colour = shown.output.strip().splitlines()[-2:]
+    assert age.split()[0] == "age"
+    assert "23" in age.split()  # symbols
+    assert "4%" in age.split()  # missing
+    assert colour.split()[0] == "colour"
+    assert "green" in colour
+    assert "1 cells in 1 rows" in " ".join(shown.output.split())
+    found = json.loads(CliRunner().invoke(app, ["data", "info", str(path), "--json"]).stdout)
+    assert found["columns"][0]["missing"] == pytest.approx(1 / 24)
+    assert found["columns"][1]["most_frequent"][0] == {"symbol": "green", "share": pytest.approx(20 / 24)}

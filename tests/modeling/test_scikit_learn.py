@@ -103,6 +103,19 @@ def test_what_is_learnt_bears_scikit_learns_names() -> None:
     assert model.score(tiny.spins(sites=4)) == model.score_samples(tiny.spins(sites=4)).mean()
 
 
+def test_columns_with_names_are_known_by_them() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"colour": ["red", "blue", "red"], "size": ["s", "s", "l"]})
+    model = Independent().fit(frame)
+    assert model.feature_names_in_.tolist() == ["colour", "size"]
+    assert model.feature_names_in_.dtype == object
+    assert model.n_features_in_ == 2
+    for nameless in (Independent(), Independent().fit(tiny.spins()), Independent().fit(frame.to_numpy())):
+        assert not hasattr(nameless, "feature_names_in_")
+    with pytest.raises(ValueError, match="X has 1 features, but neurise is expecting 2 features as input"):
+        model.score_samples(frame.to_numpy()[:, :1])
+
+
 WORDS = np.array([["red", "small"], ["blue", "large"], ["red", "large"], ["green", "small"]] * 10)
 
 

@@ -33,6 +33,7 @@ class ColumnFacts:
     symbols: Sequence[str]
     counts: np.ndarray  # (symbols,)
     missing: float = 0  # rows, or what they weigh
+    bars: np.ndarray | None = None  # what the histogram shows where that is not the counts: numbers by their size
 
     @property
     def present(self) -> float:
@@ -100,8 +101,14 @@ def _lines(columns: Sequence[ColumnFacts], width: int, blocks: bool) -> str:
 
     lines = list[str]()
     for column in columns:
-        symbols = f"{int((column.counts > 0).sum()):,}"
-        start = line(column.name, histogram(column.counts, bars, blocks=blocks), symbols, percent(column.share_missing))
+        several = int((column.counts > 0).sum())
+        symbols = f"{several:,}" if len(f"{several:,}") <= number else f"{several // 1000:,}k"
+        start = line(
+            column.name,
+            histogram(column.counts if column.bars is None else column.bars, bars, blocks=blocks),
+            symbols,
+            percent(column.share_missing),
+        )
         lines.append(start + _common(column, width - cell_len(start), blocks))
     head = line("column", "", "symbols"[:number], "missing"[:number])
     head += cut("most frequent", width - len(head), blocks)
