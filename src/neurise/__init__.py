@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from neurise.models.neurise import NeurISE
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
+    from neurise.mutagenesis import mutations
+    from neurise.scoring import surprise
     from neurise.space import Space
     from neurise.training.settings import Training
 
@@ -57,9 +59,11 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "mutations",
     "povm",
     "presets",
     "structure",
+    "surprise",
     "theory",
 ]
 
@@ -74,6 +78,8 @@ _PLACES = {
     "evaluate": "evaluation",
     "fit_many": "modeling.many",
     "load": "loading",
+    "mutations": "mutagenesis",
+    "surprise": "scoring",
 }
 
 
