@@ -15,7 +15,17 @@ from neurise.cli import app
 HEAVY = ("torch", "numpy", "matplotlib", "scipy", "safetensors", "neurise.modeling.model")
 
 COMMANDS = [["train"], ["sample"], ["evaluate"], ["demo"], ["theory"], ["structure"], ["bench"], ["experiment", "run"]]
-COMMANDS += [["tune"], ["report"], ["data"], ["data", "make"], ["data", "info"], ["data", "list"], []]
+COMMANDS += [
+    ["score"],
+    ["mutate"],
+    ["tune"],
+    ["report"],
+    ["data"],
+    ["data", "make"],
+    ["data", "info"],
+    ["data", "list"],
+    [],
+]
 
 PROBE = """
 import json, sys

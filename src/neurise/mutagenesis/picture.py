@@ -33,7 +33,7 @@ def draw(found: Mutations, path: str | Path, *, names: Any = None) -> None:
     bands = [range(start, min(sites, start + BAND)) for start in range(0, sites, BAND)]
     cell = min(CELL, (TALLEST - 0.7 * len(bands)) / (len(bands) * states))
     width = max(4.5, CELL * len(bands[0]) + 1.9)
-    figure = drawing.new_figure(width, len(bands) * (cell * states + 0.75) + 0.45)
+    figure = drawing.new_figure(width, max(2.6, len(bands) * (cell * states + 0.75) + 0.45))
     panels = figure.subplots(len(bands), 1, squeeze=False)[:, 0]
     shown = found.log_ratio.copy()
     shown[list(found.constant)] = np.nan
@@ -45,10 +45,11 @@ def draw(found: Mutations, path: str | Path, *, names: Any = None) -> None:
     panels[-1].set_xlabel("site")
     figure.colorbar(
         image, ax=list(panels), shrink=max(0.3, min(0.8, 3.5 / figure.get_figheight())), pad=0.01,
-        label="log P(mutant) − log P(wild type)",
+        label="log-ratio, nats",
     )  # fmt: skip
-    grey = "" if np.isfinite(shown).all() else "; grey: impossible, or a site that never varied"
-    figure.suptitle(f"single changes, in nats; dots: wild type{grey}", fontsize=drawing.TITLE)
+    grey = "" if np.isfinite(shown).all() else "grey: impossible, or a site that never varied"
+    text = "log P(mutant) − log P(wild type); dots: wild type"
+    figure.suptitle(text + (f"\n{grey}" if width < 8 else f"; {grey}") * bool(grey), fontsize=drawing.TITLE)
     drawing.save(figure, Path(path))
 
 
