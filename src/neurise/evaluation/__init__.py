@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from neurise import checks, devices, discovery
+from neurise import checks, devices, discovery, holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
@@ -90,14 +90,16 @@ def evaluate(
     checks.flag("baselines", baselines)
     if exact is not None:
         checks.flag("exact", exact)
-    known = data if isinstance(data, Dataset) else _as_dataset(data)
+    known = data if isinstance(data, Dataset) else _as_dataset(data, model)
     needed = devices.sampling_bytes(int(samples), known.space.sites, known.symbols.itemsize)
     devices.require_memory(needed, torch.device("cpu"), f"draw fewer than samples={int(samples):,} rows")
     options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
     again = held_back(model, known)
     known = known if again is None else again
     if train is not None:
-        known = with_training_rows(model, known, train if isinstance(train, Dataset) else _as_dataset(train, "train"))
+        known = with_training_rows(
+            model, known, train if isinstance(train, Dataset) else _as_dataset(train, model, "train")
+        )
     case = Case(model, known, **options)
     against = described(model, case.truth, again is not None)
     measures = (*MEASURES, *measures_of_others()) if measures is None else measures
@@ -121,7 +123,9 @@ def evaluate(
     return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 
-def _as_dataset(data: Any, what: str = "data") -> Dataset:
-    rows = as_matrix(data, what)
+def _as_dataset(data: Any, model: Any, what: str = "data") -> Dataset:
+    held = holdings.opened(data, what, sites=getattr(getattr(model, "space_", None), "sites", None))
+    rows = as_matrix(held.X, what)
     symbols = Alphabet.of(rows).symbols
-    return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows)
+    more = {"test_labels": held.y, "test_weights": held.weights}
+    return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows, **more)
