@@ -82,9 +82,7 @@ def test_labels_errors_and_constant_sites(folder: Path, tmp_path: Path) -> None:
     found = json.loads(run("mutate", folder / "labelled", "--wild-type", "CAD", "--label", 5, "--json").stdout)
     expected = neurise.mutations(neurise.load(folder / "labelled"), list("CAD"), 5)
     np.testing.assert_array_equal(found["log_ratio"], expected.log_ratio)
-    assert "site 3 never varied" in run("mutate", folder / "spins", "--wild-type", "1,1,1,1").stdout.replace(
-        "sites 3", "site 3"
-    )
+    assert "sites 3 never varied" in run("mutate", folder / "spins", "--wild-type", "1,1,1,1").stdout
     soft = run("mutate", folder / "soft", "--wild-type", "CAD", "-o", tmp_path / "t.tsv")
     assert "difference of two lower bounds" in soft.stdout
     assert (tmp_path / "t.tsv").read_text(encoding="utf-8").startswith("site\twild_type\tmutant\tlog_ratio\terror\n")
