@@ -186,7 +186,7 @@ def learn_schema(
         symbols = Alphabet.of(X, alphabet)
         tokens = symbols.encode(X)
     if len(matrix) < 2:
-        raise ValueError("X has one row; a law cannot be learnt from fewer than two")
+        raise ValueError("X has one row (1 sample); a law cannot be learnt from fewer than two")
     space = space_of(matrix.shape[1], len(symbols.codes))
     labels = None if y is None else Labels.of(y, masses)
     places = tuple(range(space.sites)) if order is None else checks.order(order, space.sites)
