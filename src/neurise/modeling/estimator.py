@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import difflib
 import inspect
 from collections.abc import Mapping
@@ -175,4 +176,6 @@ def plain(value: Any) -> Any:
         return [plain(entry) for entry in value]
     if isinstance(value, bytes):
         return value.decode("latin-1")
+    if isinstance(value, datetime.date):  # a symbol of a column
+        return value.isoformat()
     return value
