@@ -70,7 +70,7 @@ def test_the_table_and_the_map_are_written(folder: Path, tmp_path: Path) -> None
         lines = list(csv.DictReader(file))
     assert len(lines) == 3 * 3
     for line in lines:
-        site, state = int(line["site"]), expected.symbols.tolist().index(line["mutant"])
+        site, state = int(line["site"]), expected.symbols[0].tolist().index(line["mutant"])
         assert line["wild_type"] == "CAD"[site] != line["mutant"]
         assert float(line["log_ratio"]) == expected.log_ratio[site, state]
     best = expected.ranked()[0]

@@ -139,3 +139,31 @@ def test_wrong_words_are_told_in_one_line(folder: Path, tmp_path: Path) -> None:
         assert message in result.stderr
         assert len(result.stderr.strip().splitlines()) == 1
     assert (tmp_path / "old.csv").read_text(encoding="utf-8") == "old"
+
+
+def survey(path: Path, n: int = 80, *, order: tuple[int, ...] = (0, 1, 2)) -> None:
+    """Write a table of columns with alphabets of their own; the third follows from the first."""
+    rng = np.random.default_rng(4)
+    colour, size = rng.choice(["red", "green", "blue"], n, p=[0.6, 0.3, 0.1]), rng.choice([1, 10], n)
+    columns = [("colour", colour), ("size", size), ("warm", np.where(colour == "red", "yes", "no"))]
+    lines = [",".join(["id", *(columns[place][0] for place in order)])]
+    lines += [",".join([f"p{row}", *(str(columns[place][1][row]) for place in order)]) for row in range(n)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_columns_of_a_table_are_called_by_their_names(tmp_path: Path) -> None:
+    survey(tmp_path / "table.csv")
+    survey(tmp_path / "turned.csv", order=(2, 0, 1))
+    words = ["--drop-column", "id", "-o", tmp_path / "model", "--model", "independent"]
+    assert run("train", tmp_path / "table.csv", *words).exit_code == 0
+    for name in ("table", "turned"):
+        result = run(
+            "score", tmp_path / "model", tmp_path / f"{name}.csv", "--drop-column", "id", "-o", tmp_path / f"{name}.tsv"
+        )
+        assert result.exit_code == 0, result.output
+        assert "colour = blue" in result.stdout
+    assert (tmp_path / "table.tsv").read_bytes() == (tmp_path / "turned.tsv").read_bytes()
+    assert list(table(tmp_path / "table.tsv")[0])[-3:] == ["surprise_colour", "surprise_size", "surprise_warm"]
+    result = run("score", tmp_path / "model", tmp_path / "table.csv")
+    assert result.exit_code == 1
+    assert "has 'id', which the model does not know" in result.stderr

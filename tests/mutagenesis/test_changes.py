@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import figure_checks
 import numpy as np
 import pytest
 import tiny
 
 import neurise
-from neurise import exact, mutations
+from neurise import exact, mutagenesis, mutations
 from neurise.modeling.model import Model
 from neurise.mutagenesis import changes
 
@@ -52,7 +54,8 @@ def test_log_ratios_are_those_of_the_enumerated_law(name: str, labelled: bool, m
     np.testing.assert_allclose(found.log_ratio, enumerated(exact.law(model).numpy()), atol=5e-6)
     assert found.of == "log_prob"
     assert found.error is None
-    assert found.symbols.tolist() == SYMBOLS.tolist()
+    assert found.symbols.tolist() == [SYMBOLS.tolist()] * SITES
+    assert found.wild_type.tolist() == WILD.tolist()
     assert (found.log_ratio[found.is_wild] == 0).all()
     assert found.is_wild.sum(1).tolist() == [1] * SITES
     if labelled:
@@ -121,3 +124,23 @@ class _Silent:
 
     def elbo(self, X: Any, y: Any = None, **_: Any) -> Any:
         raise NotImplementedError("no bound")
+
+
+def test_columns_have_changes_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unequal alphabets: what is no symbol of a column is no change of it."""
+    rng = np.random.default_rng(0)
+    table = np.empty((90, 3), dtype=object)
+    table[:, 0], table[:, 1] = rng.choice(["red", "green", "blue"], 90), rng.choice([1, 10], 90)
+    table[:, 2] = np.where(table[:, 0] == "red", "yes", "no")
+    model = tiny.model(order=[2, 0, 1]).fit(table, verbose=False)
+    found = mutations(model, ["red", 10, "yes"])
+    assert found.wild_type.tolist() == ["red", 10, "yes"]
+    assert found.symbols.tolist() == [["blue", "green", "red"], [1, 10, None], ["no", "yes", None]]
+    assert np.isnan(found.log_ratio).tolist() == [[False] * 3, [False, False, True], [False, False, True]]
+    assert len(found.ranked()) == 2 + 1 + 1
+    green = np.array([["green", 10, "yes"], ["red", 10, "yes"]], dtype=object)
+    assert found.log_ratio[0, 1] == pytest.approx(-np.diff(model.log_prob(green))[0])
+    figure = figure_checks.drawn_figure(monkeypatch, lambda: mutagenesis.draw(found, tmp_path / "map.png"))
+    figure_checks.check(figure)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert sorted(texts) == sorted(["blue", "green", "● red", "1", "● 10", "no", "● yes"])

@@ -19,7 +19,9 @@ def made(sites: int, symbols: list[Any], constant: tuple[int, ...] = ()) -> Muta
     values = rng.normal(-3, 2, (sites, len(symbols)))
     values[np.arange(sites), wild] = 0
     values[list(constant)] = np.where(values[list(constant)] == 0, 0, -13.8)
-    return Mutations(np.array(symbols)[wild], np.array(symbols), values, None, "log_prob", constant)
+    is_wild = wild[:, None] == np.arange(len(symbols))
+    table = np.array([symbols] * sites, dtype=object)
+    return Mutations(np.array(symbols)[wild], table, is_wild, values, None, "log_prob", constant)
 
 
 @pytest.mark.parametrize(

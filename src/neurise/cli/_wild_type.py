@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from neurise.cli._data import is_file, resolve, split
@@ -48,20 +47,30 @@ def _typed(text: str, model: Model) -> np.ndarray:
     """Read symbols with commas or blanks between them, or one after another where each has one character."""
     import numpy as np
 
-    from neurise.datasets.formats.csv import as_cells
-
-    symbols, sites = model.schema_.alphabet.symbols, model.space_.sites
-    known: dict[str, Any] = dict(zip(map(str, as_cells(symbols).tolist()), symbols, strict=True))
-    words = [word for word in re.split(r"[,\s]+", text.strip()) if word]
-    if len(words) != sites and max(map(len, known)) == 1:
+    schema, sites = model.schema_, model.space_.sites
+    known: list[dict[str, Any]] = [{} for _ in range(sites)]
+    for place, site in enumerate(schema.order):
+        symbols = [schema.symbol(place, token) for token in range(schema.space.digits[place])]
+        known[site] = {_cell(symbol): symbol for symbol in symbols}
+    words = [word.strip() for word in text.split(",")]
+    if len(words) != sites:
+        words = text.replace(",", " ").split()
+    if len(words) != sites and all(len(word) == 1 for own in known for word in own):
         words = list("".join(words))
     if len(words) != sites:
         raise ValueError(
             f"--wild-type {text[:30]!r} is no file, and as a sequence it has {len(words)} sites; the model has {sites}"
         )
-    for place, word in enumerate(words):
-        if word not in known:
+    for place, (word, own) in enumerate(zip(words, known, strict=True)):
+        if word not in own:
             raise ValueError(
-                f"--wild-type: {word[:20]!r} at site {place} is no symbol of the model, {', '.join(list(known)[:25])}"
+                f"--wild-type: {word[:20]!r} at site {place} is no symbol of the model, {', '.join(list(own)[:25])}"
             )
-    return np.array([known[word] for word in words], dtype=symbols.dtype)
+    row = np.empty(sites, dtype=object)
+    row[:] = [own[word] for word, own in zip(words, known, strict=True)]
+    return row if hasattr(schema.alphabet, "columns") else np.array(row.tolist())
+
+
+def _cell(symbol: Any) -> str:
+    """Write a symbol as it stands in a table: whole numbers without a point."""
+    return str(int(symbol)) if isinstance(symbol, bool | float) and symbol == int(symbol) else str(symbol)

@@ -92,6 +92,8 @@ def _write(path: Path, found: Mutations) -> None:
     """Write one line per change, site by site."""
     import csv
 
+    import numpy as np
+
     from neurise.datasets.formats.endings import ending_of, is_packed
     from neurise.datasets.formats.open import create_text
     from neurise.files import write_atomically
@@ -102,10 +104,10 @@ def _write(path: Path, found: Mutations) -> None:
             more = ["error"] if found.error is not None else []
             writer.writerow(["site", "wild_type", "mutant", "log_ratio", *more])
             for site, wild in enumerate(found.wild_type.tolist()):
-                for state, symbol in enumerate(found.symbols.tolist()):
-                    if not found.is_wild[site, state]:
+                for state, symbol in enumerate(found.symbols[site].tolist()):
+                    if not found.is_wild[site, state] and not np.isnan(found.log_ratio[site, state]):
                         error = [] if found.error is None else [found.error[site, state].item()]
-                        writer.writerow([site, wild, symbol, found.log_ratio[site, state].item(), *error])
+                        writer.writerow([_name(found, site), wild, symbol, found.log_ratio[site, state].item(), *error])
 
     write_atomically(path, write)
 
@@ -114,6 +116,7 @@ def _described(found: Mutations) -> dict[str, Any]:
     return {
         "of": found.of,
         "wild_type": found.wild_type.tolist(),
+        "sites": None if found.names is None else list(found.names),
         "symbols": found.symbols.tolist(),
         "constant": list(found.constant),
         "log_ratio": found.log_ratio.tolist(),
@@ -129,7 +132,10 @@ def _report(found: Mutations, top: int, written: dict[str, str]) -> None:
     ):
         if chosen:
             print_table(
-                title, ["site", "wild type", "mutant", "log-ratio", "± error"], _lines(found, chosen), numbers=(0, 3, 4)
+                title,
+                ["site", "wild type", "mutant", "log-ratio", "± error"],
+                _lines(found, chosen),
+                numbers=(3, 4) if found.names else (0, 3, 4),
             )
     values = [found.log_ratio[place] for place in ranked]
     facts = {
@@ -137,17 +143,23 @@ def _report(found: Mutations, top: int, written: dict[str, str]) -> None:
         "log-ratio": OF[found.of],
     }
     if found.constant:
-        sites = ", ".join(map(str, found.constant[:12])) + (", …" if len(found.constant) > 12 else "")
+        sites = ", ".join(str(_name(found, site)) for site in found.constant[:12]) + (
+            ", …" if len(found.constant) > 12 else ""
+        )
         facts["unknown"] = f"sites {sites} never varied: nothing is known about changes there"
     print_facts("", facts | {"written to": ", ".join(written.values())} if written else facts)
+
+
+def _name(found: Mutations, site: int) -> str | int:
+    return site if found.names is None else found.names[site]
 
 
 def _lines(found: Mutations, chosen: list[tuple[int, int]]) -> list[list[str]]:
     return [
         [
-            str(site),
+            str(_name(found, site)),
             str(found.wild_type[site]),
-            str(found.symbols[state]),
+            str(found.symbols[site, state]),
             f"{found.log_ratio[site, state]:+.3f}",
             "–" if found.error is None else f"{found.error[site, state]:.3f}",
         ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neurise.cli._data import SOURCE, CountColumn, LabelColumn, resolve
+from neurise.cli._data import SOURCE, CountColumn, DropColumn, LabelColumn, resolve
 from neurise.cli._output import (
     Device,
     Force,
@@ -45,6 +45,7 @@ def score(
     device: Device = None,
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
+    drop_column: DropColumn = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -63,8 +64,9 @@ def score(
         check_scores_file(output)
         ask_before_overwriting(output, force=force)
     fitted = load(model, device)
-    known = resolve(data, label_column, count_column, rows_seed=seed, weigh=False)
+    known = resolve(data, label_column, count_column, drop_column=drop_column, rows_seed=seed, weigh=False)
     X, labels, weights = rows_of(known, part)
+    X = arranged(X, fitted)
     y = labels if fitted.schema_.labels is not None else None
     folder = Path(tempfile.gettempdir()) if output is None else output.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,8 +90,21 @@ def rows_of(data: Dataset, part: str) -> tuple[np.ndarray, Any, Any]:
 
 
 def names_of(model: Model) -> list[str]:
-    """Name the sites of a model."""
-    return [f"s{site}" for site in range(model.space_.sites)]
+    """Name the sites of a model: by the columns of its table, or s0, s1, …"""
+    names = getattr(model.schema_.alphabet, "names", None)
+    return [f"s{site}" for site in range(model.space_.sites)] if names is None else [str(name) for name in names]
+
+
+def arranged(X: np.ndarray, model: Model) -> np.ndarray:
+    """Put the columns of a table with names in the order of the model; what does not fit is left for the model to refuse."""
+    import numpy as np
+
+    from neurise.frames import Table
+
+    names = getattr(model.schema_.alphabet, "names", None)
+    if not isinstance(X, Table) or names is None or sorted(X.names) != sorted(map(str, names)):
+        return X
+    return Table(np.asarray(X)[:, [X.names.index(str(name)) for name in names]], list(map(str, names)))
 
 
 def _columns(found: Scores, data: Dataset, part: str, labels: Any, weights: Any) -> dict[str, np.ndarray]:
@@ -170,4 +185,5 @@ def _reasons(model: Model, row: np.ndarray, surprises: np.ndarray) -> list[tuple
     """Name the sites that surprise most: their names, what they hold, and their surprises."""
     order = (-surprises).argsort(kind="stable")[:REASONS].tolist()
     names = names_of(model)
-    return [(names[site], row[site].item(), float(surprises[site])) for site in order]
+    symbols = row.tolist()
+    return [(names[site], symbols[site], float(surprises[site])) for site in order]

@@ -14,6 +14,7 @@ from neurise.modeling.model import Model
 
 BLOCK = 2**21
 """Cells of the changed rows that a model is asked about at a time."""
+IMPOSSIBLE = "the model holds the wild type for impossible: nothing can be compared with it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,26 +22,24 @@ class Mutations:
     """The log-ratio of every single change, in nats; 0 at what the wild type holds.
 
     ``of`` says what it is taken from: ``"log_prob"``, exactly; ``"conditional"``, the model's conditionals of single sites;
-    ``"elbo"``, an estimate by the difference of two lower bounds, with its standard error.
+    ``"elbo"``, an estimate by the difference of two lower bounds, with its standard error. Where columns have alphabets of
+    their own, the states of a column are its symbols, and what is beyond them is NaN.
     """
 
     wild_type: np.ndarray  # (sites,) symbols
-    symbols: np.ndarray  # (states,)
+    symbols: np.ndarray  # (sites, states); None beyond the symbols of a column
+    is_wild: np.ndarray  # (sites, states) booleans: which cells are the wild type
     log_ratio: np.ndarray  # (sites, states); −∞ for a symbol that is impossible there
     error: np.ndarray | None  # (sites, states)
     of: str
     constant: tuple[int, ...]  # sites that never varied in what the model learnt from
-
-    @property
-    def is_wild(self) -> np.ndarray:
-        """Which cells are the wild type, (sites, states)."""
-        return np.asarray(self.symbols == self.wild_type[:, None])
+    names: tuple[str, ...] | None = None  # of the sites, where they have some
 
     def ranked(self) -> list[tuple[int, int]]:
         """Return the changes as (site, state), the most favourable first."""
-        order = np.argsort(-self.log_ratio, axis=None, kind="stable")
-        changed = order[~self.is_wild.ravel()[order]]
-        return [(int(site), int(state)) for site, state in zip(*np.divmod(changed, len(self.symbols)), strict=True)]
+        order = np.argsort(-self.log_ratio, axis=None, kind="stable")  # NaN comes last
+        wanted = order[~self.is_wild.ravel()[order] & ~np.isnan(self.log_ratio.ravel()[order])]
+        return [(int(site), int(state)) for site, state in zip(*np.divmod(wanted, self.is_wild.shape[1]), strict=True)]
 
 
 def mutations(model: Model, wild_type: Any, y: Any = None, *, seed: int | None = 0, draws: int = 16) -> Mutations:
@@ -57,34 +56,56 @@ def mutations(model: Model, wild_type: Any, y: Any = None, *, seed: int | None =
     array([[ 0.  , -0.45],
            [ 0.  , -0.41]])
     """
-    schema = model.schema_
-    row = as_array(wild_type, "wild_type")
-    if row.ndim == 2 and len(row) == 1:
-        row = row[0]
-    if row.shape != (schema.space.sites,):
-        raise ValueError(f"wild_type must be one row of {schema.space.sites} sites; its shape is {row.shape}")
-    wild = schema.encode(row[None], "wild_type")[0]
+    wild = _tokens(model, wild_type)
     for ask, of in ((_by_likelihood, "log_prob"), (_by_conditionals, "conditional"), (_by_bounds, "elbo")):
         try:
             values, error = ask(model, wild, y, seed, draws)
         except NotImplementedError as reason:
             why = reason
             continue
-        places = np.argsort(schema.order)  # rows of the tables stand in the order of the model
-        constant = [site for site, only in zip(schema.order, schema.constant.tolist(), strict=True) if only >= 0]
-        return Mutations(
-            schema.alphabet.symbols[wild[places].long().numpy()],
-            schema.alphabet.symbols,
-            values[places],
-            None if error is None else error[places],
-            of,
-            tuple(sorted(constant)),
-        )
+        return _in_order_of_the_user(model, wild, values, error, of)
     raise why
 
 
 Answer = tuple[np.ndarray, np.ndarray | None]
-"""The log-ratios, (places, states), and their errors."""
+"""The log-ratios, (places, states), and their errors; NaN where a site does not have so many states."""
+
+
+def _tokens(model: Model, wild_type: Any) -> torch.Tensor:
+    """Check the wild type, and translate it to tokens in the order of the model, (sites,)."""
+    schema = model.schema_
+    row = wild_type
+    if not hasattr(row, "columns"):  # a data frame of one row is one already
+        row = row if isinstance(row, np.ndarray) else as_array(row, "wild_type")
+        row = row[None] if row.ndim == 1 else row
+    if np.shape(row) != (1, schema.space.sites):
+        shape = np.shape(row)[1:] if np.shape(row)[:1] == (1,) else np.shape(row)
+        raise ValueError(f"wild_type must be one row of {schema.space.sites} sites; its shape is {shape}")
+    return schema.encode(row, "wild_type")[0]
+
+
+def _in_order_of_the_user(
+    model: Model, wild: torch.Tensor, values: np.ndarray, error: np.ndarray | None, of: str
+) -> Mutations:
+    schema = model.schema_
+    places, states = np.argsort(schema.order), schema.space.states
+    symbols = np.full((len(wild), states), None, dtype=object)
+    for site, place in enumerate(places.tolist()):
+        for token in range(schema.space.digits[place]):
+            symbols[site, token] = schema.symbol(place, token)
+    is_wild = wild.numpy()[places][:, None] == np.arange(states)
+    constant = [site for site, only in zip(schema.order, schema.constant.tolist(), strict=True) if only >= 0]
+    names = getattr(schema.alphabet, "names", None)
+    return Mutations(
+        symbols[is_wild],
+        symbols,
+        is_wild,
+        values[places],
+        None if error is None else error[places],
+        of,
+        tuple(sorted(constant)),
+        None if names is None else tuple(map(str, names)),
+    )
 
 
 def _by_likelihood(model: Model, wild: torch.Tensor, y: Any, seed: int | None, draws: int) -> Answer:
@@ -106,38 +127,43 @@ def _compared(
     model: Model, wild: torch.Tensor, y: Any, ask: Callable[[Any, Any], tuple[np.ndarray, np.ndarray | None]]
 ) -> Answer:
     """Ask about every change of the wild type, and about the wild type itself."""
-    sites, states = len(wild), model.space_.states
-    place, token = (part.flatten() for part in torch.meshgrid(torch.arange(sites), torch.arange(states), indexing="ij"))
-    parts = []
-    step = max(1, BLOCK // sites)
-    for start in range(0, sites * states, step):
+    exists = torch.arange(model.space_.states) < torch.tensor(model.space_.digits)[:, None]  # (places, states)
+    place, token = exists.nonzero(as_tuple=True)
+    parts, step = [], max(1, BLOCK // len(wild))
+    for start in range(0, len(place), step):
         own = slice(start, start + step)
         changed = wild.repeat(len(place[own]), 1)
         changed[torch.arange(len(changed)), place[own]] = token[own].to(wild.dtype)
         parts.append(ask(model.schema_.decode(changed), y))
-    values = np.concatenate([value for value, _ in parts]).reshape(sites, states)
-    errors = [error for _, error in parts if error is not None]
-    at = np.arange(sites), wild.long().numpy()
-    own_value = values[at][:, None]  # the wild type, asked about once per site
-    if np.isneginf(own_value).any():
-        raise ValueError("the model holds the wild type for impossible: nothing can be compared with it")
-    ratio = values - own_value
+    values = _spread(exists.numpy(), np.concatenate([value for value, _ in parts]))
+    at = np.arange(len(wild)), wild.long().numpy()
+    if np.isneginf(values[at]).any():
+        raise ValueError(IMPOSSIBLE)
+    ratio = values - values[at][:, None]  # the wild type was asked about once per site
     ratio[at] = 0.0
+    errors = [error for _, error in parts if error is not None]
     if not errors:
         return ratio, None
-    spread = np.concatenate(errors).reshape(sites, states)
+    spread = _spread(exists.numpy(), np.concatenate(errors))
     error = np.hypot(spread, spread[at][:, None])
     error[at] = 0.0
     return ratio, error
 
 
+def _spread(exists: np.ndarray, values: np.ndarray) -> np.ndarray:
+    table = np.full(exists.shape, np.nan)
+    table[exists] = values
+    return table
+
+
 def _by_conditionals(model: Model, wild: torch.Tensor, y: Any, seed: int | None, draws: int) -> Answer:
     if not hasattr(model, "conditional"):
         raise NotImplementedError(f"a {type(model).__name__} has no conditionals of single sites")
-    row, order = model.schema_.decode(wild[None]), model.schema_.order
+    row, order, digits = model.schema_.decode(wild[None]), model.schema_.order, model.space_.digits
     with np.errstate(divide="ignore"):
         laws = np.log(np.concatenate([model.conditional(row, site, y=y) for site in order]))  # (places, states)
     at = np.arange(len(wild)), wild.long().numpy()
     if np.isneginf(laws[at]).any():
-        raise ValueError("the model holds the wild type for impossible: nothing can be compared with it")
-    return laws - laws[at][:, None], None
+        raise ValueError(IMPOSSIBLE)
+    beyond = np.arange(laws.shape[1]) >= np.array(digits)[:, None]
+    return np.where(beyond, np.nan, laws - laws[at][:, None]), None

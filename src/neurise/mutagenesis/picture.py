@@ -21,18 +21,27 @@ LEGIBLE = 0.11
 UNKNOWN = "#d4d4d4"
 """The colour of a change about which the data say nothing."""
 EVERY = 5
+"""Every how many-th site is numbered."""
+WORD, LETTERS = 1.1, 14
+"""Inches of a cell that holds a word, and how many letters of it."""
+WIDEST = 18.0
+"""Inches of a band, at most."""
 
 
-def draw(found: Mutations, path: str | Path, *, names: Any = None) -> None:
+def draw(found: Mutations, path: str | Path) -> None:
     """Draw the map to a file (.png, .svg, .pdf).
 
     Red is more probable than the wild type, blue less, white as probable; a dot marks the wild type. Cells are grey where
-    a change is impossible, and at sites that never varied in what the model learnt from. ``names`` are those of the sites.
+    a change is impossible, and at sites that never varied in what the model learnt from. Where columns have symbols of their own,
+    these stand in the cells.
     """
     sites, states = found.log_ratio.shape
-    bands = [range(start, min(sites, start + BAND)) for start in range(0, sites, BAND)]
+    words = any((column != found.symbols[0]).any() for column in found.symbols)
+    side = WORD if words else CELL
+    longest = min(BAND, max(1, int(WIDEST / side)))
+    bands = [range(start, min(sites, start + longest)) for start in range(0, sites, longest)]
     cell = min(CELL, (TALLEST - 0.7 * len(bands)) / (len(bands) * states))
-    width = max(4.5, CELL * len(bands[0]) + 1.9)
+    width = max(4.5, side * len(bands[0]) + 1.9)
     figure = drawing.new_figure(width, max(2.6, len(bands) * (cell * states + 0.75) + 0.45))
     panels = figure.subplots(len(bands), 1, squeeze=False)[:, 0]
     shown = found.log_ratio.copy()
@@ -41,49 +50,64 @@ def draw(found: Mutations, path: str | Path, *, names: Any = None) -> None:
     limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
     image = None
     for panel, band in zip(panels, bands, strict=True):
-        image = _band(panel, found, shown, band, limit, cell=cell, names=names)
-    panels[-1].set_xlabel("site")
+        image = _band(panel, shown[band.start : band.stop], limit)
+        panel.set_xlim(-0.5, len(bands[0]) - 0.5)  # a last band that is shorter keeps the scale
+        (_words if words else _letters)(panel, found, band, cell)
+    panels[-1].set_xlabel("column" if words else "site")
     figure.colorbar(
         image, ax=list(panels), shrink=max(0.3, min(0.8, 3.5 / figure.get_figheight())), pad=0.01,
         label="log-ratio, nats",
     )  # fmt: skip
-    grey = "" if np.isfinite(shown).all() else "grey: impossible, or a site that never varied"
+    unknown = ~np.isfinite(shown) & np.isin(np.arange(sites), found.constant)[:, None] | np.isneginf(found.log_ratio)
+    grey = "grey: impossible, or a site that never varied" if unknown.any() else ""
     text = "log P(mutant) − log P(wild type); dots: wild type"
     figure.suptitle(text + (f"\n{grey}" if width < 8 else f"; {grey}") * bool(grey), fontsize=drawing.TITLE)
     drawing.save(figure, Path(path))
 
 
-def _band(
-    panel: Any, found: Mutations, shown: np.ndarray, band: range, limit: float, *, cell: float, names: Any
-) -> Any:
-    """Draw the sites of one band."""
+def _band(panel: Any, shown: np.ndarray, limit: float) -> Any:
+    """Draw the cells of some sites."""
     from matplotlib import colormaps
 
-    part = slice(band.start, band.stop)
     colours = colormaps[drawing.DIVERGING].with_extremes(bad=UNKNOWN)
-    style: dict[str, Any] = {
-        "cmap": colours,
-        "vmin": -limit,
-        "vmax": limit,
-        "aspect": "auto",
-        "interpolation": "nearest",
-    }
-    image = panel.imshow(shown[part].T, **style)
+    panel.tick_params(length=2)
+    panel.spines[["top", "right", "bottom", "left"]].set_visible(False)
+    style: dict[str, Any] = {"vmin": -limit, "vmax": limit, "aspect": "auto", "interpolation": "nearest"}
+    return panel.imshow(shown.T, cmap=colours, **style)
+
+
+def _letters(panel: Any, found: Mutations, band: range, cell: float) -> None:
+    """Mark the wild type of sites that share one alphabet, and write it above them."""
+    part = slice(band.start, band.stop)
     site, state = np.nonzero(found.is_wild[part])
     panel.scatter(site, state, s=min(16.0, (30 * cell) ** 2), color="black", linewidths=0)
-    texts = [str(symbol) for symbol in found.symbols.tolist()]
+    texts = [str(symbol) for symbol in found.symbols[0].tolist()]
     every = max(1, round(LEGIBLE / cell + 0.49)) if cell < LEGIBLE else 1
     panel.set_yticks(range(0, len(texts), every), texts[::every], fontsize=drawing.SMALL - 1)
-    panel.tick_params(length=2)
-    if names is None:
+    if found.names is None:
         numbers = [place for place, number in enumerate(band) if number % EVERY == 0]
         panel.set_xticks(numbers, [str(band[place]) for place in numbers], fontsize=drawing.SMALL)
     else:
-        panel.set_xticks(range(len(band)), [str(names[number]) for number in band], fontsize=drawing.SMALL, rotation=90)
-    panel.set_xlim(-0.5, min(BAND, len(found.wild_type)) - 0.5)  # a last band that is shorter keeps the scale
-    panel.spines[["top", "right", "bottom", "left"]].set_visible(False)
+        names = [found.names[number] for number in band]
+        panel.set_xticks(range(len(band)), names, fontsize=drawing.SMALL, rotation=90)
     wild = [str(symbol) for symbol in found.wild_type[part].tolist()]
     if max(map(len, wild)) <= 2:
         for place, text in enumerate(wild):
             panel.text(place, -0.62, text, ha="center", va="bottom", fontsize=drawing.SMALL - 1)
-    return image
+
+
+def _words(panel: Any, found: Mutations, band: range, cell: float) -> None:
+    """Write the symbols of each column into its cells, a dot before the wild type; what is no symbol stays white."""
+    for place, number in enumerate(band):
+        count = sum(symbol is not None for symbol in found.symbols[number].tolist())
+        panel.fill_between([place - 0.5, place + 0.5], count - 0.5, found.symbols.shape[1] - 0.5, color="white")
+        if cell < LEGIBLE:
+            continue
+        for state in range(count):
+            text = str(found.symbols[number, state])
+            text = text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…"
+            dot = "● " if found.is_wild[number, state] else ""
+            panel.text(place, state, dot + text, ha="center", va="center", fontsize=drawing.SMALL - 1)
+    names = [str(number) if found.names is None else found.names[number] for number in band]
+    panel.set_xticks(range(len(band)), names, fontsize=drawing.SMALL, rotation=30, ha="right")
+    panel.set_yticks([])
