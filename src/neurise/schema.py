@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks
+from neurise import checks, gaps
 from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of, named_codes
 from neurise.fields import Field
 from neurise.labels import Labels, as_labels
@@ -33,6 +33,7 @@ class Schema:
     labels: Labels | None
     count: int = 0  # rows that were learnt from
     digest: str = ""  # tells them from others; empty where it was not recorded
+    gaps: int = 0  # entries of those rows that were missing
 
     @property
     def classes(self) -> int:
@@ -42,6 +43,17 @@ class Schema:
     def encode(self, X: Symbols, what: str = "X") -> Tensor:
         """Translate rows of symbols to tokens, (N, sites) uint8."""
         return self.alphabet.encode(X, what, sites=self.space.sites)[:, list(self.order)]
+
+    def encode_gaps(self, X: Symbols, what: str = "X") -> tuple[Tensor, Tensor | None]:
+        """Translate rows of symbols some of which may be missing; return where they are too, or None where none is."""
+        if not may_have_gaps(X):
+            return self.encode(X, what), None
+        kind = getattr(X, "dtype", None)
+        if isinstance(kind, np.dtype) and kind.kind != "O" and is_text(kind) != is_text(self.alphabet.dtype):
+            raise ValueError(f"{what} holds {kind_of(kind)}, but the alphabet is {self.alphabet}")
+        X, missing = gaps.filled(X, what, known=[self.alphabet.symbols[0]] * self.space.sites)
+        tokens = self.encode(X, what)
+        return tokens, None if missing is None else torch.from_numpy(missing)[:, list(self.order)]
 
     def decode(self, tokens: Tensor) -> Any:
         """Translate tokens back to the user's symbols and sites."""
@@ -60,24 +72,14 @@ class Schema:
         return labels
 
     def encode_clamp(self, clamp: Any, n: int) -> tuple[Tensor, Tensor]:
-        """Translate a masked array to (values, given), each (1 or n, sites)."""
-        if not isinstance(clamp, np.ma.MaskedArray):
-            raise ValueError(
-                "clamp must be a numpy masked array, whose masked entries the model chooses: "
-                "numpy.ma.array(values, mask=unknown)"
-            )
+        """Translate rows some of whose values are missing, for the model to choose, to (values, given), each (1 or n, sites)."""
         sites = self.space.sites
+        if not isinstance(clamp, np.ma.MaskedArray):
+            clamp = np.asarray(clamp) if hasattr(clamp, "columns") else as_array(clamp, "clamp")
         if clamp.shape not in ((sites,), (n, sites)):
             raise ValueError(f"clamp has the shape {clamp.shape}; it must be ({sites},) or ({n}, {sites})")
-        matrix = np.atleast_2d(np.ma.getdata(clamp))
-        given = ~np.atleast_2d(np.ma.getmaskarray(clamp))
-        known = self.alphabet.symbols[0]
-        if matrix.dtype.kind != "O" and is_text(matrix.dtype) != is_text(known.dtype):
-            raise ValueError(f"clamp holds {kind_of(matrix.dtype)}, but the alphabet is {self.alphabet}")
-        # A masked entry may hold anything, so it is checked as if it held a known symbol, in a type with room for it.
-        tokens = self.alphabet.tokens(np.where(given, matrix, known), "clamp")
-        values = torch.from_numpy(tokens)[:, list(self.order)]
-        holds = torch.from_numpy(given)[:, list(self.order)]
+        values, missing = self.encode_gaps(clamp if clamp.ndim == 2 else clamp[None], "clamp")
+        holds = torch.ones_like(values, dtype=torch.bool) if missing is None else ~missing
         impossible = holds & (self.constant >= 0) & (values != self.constant)
         if bool(impossible.any()):
             place = int(impossible.any(0).nonzero()[0])
@@ -87,10 +89,11 @@ class Schema:
 
     def rows(self, X: Symbols, y: Any, weights: np.ndarray | None, what: str) -> Rows:
         """Translate data with what belongs to it; rows of weight zero (of a validation set) are dropped."""
-        x = self.encode(X, what)
+        x, missing = self.encode_gaps(X, what)
         if self.labels is not None and y is None:
             raise ValueError(f"the model has labels, and {what} comes without any")
-        rows = Rows(x, self.encode_labels(y, len(x)), None if weights is None else torch.from_numpy(weights))
+        masses = None if weights is None else torch.from_numpy(weights)
+        rows = Rows(x, self.encode_labels(y, len(x)), masses, missing=missing)
         return rows if rows.weights is None else rows.take(torch.nonzero(rows.weights).flatten())
 
     def is_of(self, X: Symbols, weights: Any = None) -> bool:
@@ -98,7 +101,7 @@ class Schema:
         if not self.digest:
             return False
         try:
-            rows = _present(self.encode(X), weights)
+            rows = _present(*self.encode_gaps(X), weights)
         except ValueError:  # other symbols or sites
             return False
         return likeness(rows) == self.digest
@@ -114,6 +117,7 @@ class Schema:
             "labels": None if self.labels is None else self.labels.to_dict(),
             "count": self.count,
             "digest": self.digest,
+            **({"gaps": self.gaps} if self.gaps else {}),
         }
 
     @classmethod
@@ -131,6 +135,7 @@ class Schema:
             None if field["labels"].value is None else Labels.from_field(field["labels"]),
             field["count"].whole() if "count" in field else 0,
             field["digest"].text() if "digest" in field else "",
+            field["gaps"].whole() if "gaps" in field else 0,
         )
 
     def check_params(self, params: Field) -> None:
@@ -161,6 +166,9 @@ def learn_schema(
     order: Sequence[int] | None = None,
 ) -> tuple[Schema, Rows, Rows | None]:
     """Check data to be learnt from; return what it looks like, the rows, and the validation rows if any are given."""
+    missing = None
+    if may_have_gaps(X):
+        X, missing = _without_gaps(X, weights)
     matrix = as_matrix(X)
     symbols = Alphabet.of(X, alphabet)
     tokens = symbols.encode(X)
@@ -173,6 +181,7 @@ def learn_schema(
         # A row of weight zero is as good as absent: neither its symbols nor its label are part of the model.
         present = masses > 0
         matrix, masses, y = matrix[present], masses[present], None if y is None else y[present]
+        missing = None if missing is None else missing[present]
         X = torch.from_numpy(matrix) if isinstance(X, Tensor) else matrix
         symbols = Alphabet.of(X, alphabet)
         tokens = symbols.encode(X)
@@ -185,6 +194,8 @@ def learn_schema(
     kinds = None if labels is None else labels.encode(y)
     in_order = tokens if order is None else tokens[:, list(places)]
     rows, held = Rows(in_order, kinds, None if masses is None else torch.from_numpy(masses)), None
+    if missing is not None and missing.any():
+        rows = replace(rows, missing=torch.from_numpy(missing)[:, list(places)])
     if validation is not None:
         parts = validation if isinstance(validation, tuple) else (validation,)
         if not 1 <= len(parts) <= 3:
@@ -193,19 +204,36 @@ def learn_schema(
         rows_held = len(as_matrix(held_x, "validation"))
         held_masses = None if held_weights is None else _checked_weights(held_weights, rows_held)
         held = draft.rows(held_x, held_y, held_masses, "validation")
-    shown = rows.x[0]
-    same = (rows.x == shown).all(0) & (True if held is None else (held.x == shown).all(0))
+    shown = rows.x[0]  # also where it is missing: gaps are filled with the first symbol of their column
+    same = (rows.x == shown).all(0)
+    if held is not None:
+        same &= ((held.x == shown) | (False if held.missing is None else held.missing)).all(0)
     constant = torch.where(same, shown.long(), -1)
-    found = likeness(Rows(rows.x, weights=rows.weights))
-    return Schema(symbols, space, draft.order, constant, labels, len(tokens), found), rows, held
+    found = likeness(Rows(rows.x, weights=rows.weights, missing=rows.missing))
+    lost = 0 if rows.missing is None else int(rows.missing.sum())
+    return Schema(symbols, space, draft.order, constant, labels, len(tokens), found, lost), rows, held
 
 
-def _present(x: Tensor, weights: Any) -> Rows:
-    """Put rows and their weights together, without those of weight zero."""
+def may_have_gaps(X: Symbols) -> bool:
+    """Whether data are of a type that can lack values: whole numbers, booleans and letters in plain arrays cannot."""
+    if isinstance(X, Tensor):
+        return X.is_floating_point()
+    return type(X) is not np.ndarray or X.dtype.kind in "fO"
+
+
+def _without_gaps(X: Symbols, weights: Any) -> tuple[Symbols, np.ndarray | None]:
+    """Fill what is missing by what stands in the same column, in rows that weigh something."""
+    masses = None if weights is None else as_array(weights, "weights")
+    counts = masses is not None and masses.dtype.kind in "biuf" and masses.ndim == 1
+    return gaps.filled(X, rows=masses > 0 if masses is not None and counts and len(masses) == len(X) else None)
+
+
+def _present(x: Tensor, missing: Tensor | None, weights: Any) -> Rows:
+    """Put rows, their gaps and their weights together, without those of weight zero."""
     if weights is None:
-        return Rows(x)
+        return Rows(x, missing=missing)
     masses = torch.from_numpy(_checked_weights(weights, len(x)))
-    return Rows(x, weights=masses).take(torch.nonzero(masses).flatten())
+    return Rows(x, weights=masses, missing=missing).take(torch.nonzero(masses).flatten())
 
 
 def _checked_weights(weights: Any, n: int) -> np.ndarray:

@@ -84,6 +84,8 @@ class Model(Estimator, ABC):
     changeable: ClassVar[tuple[str, ...]] = ()
     """Parameters that say how to sample, and so may be changed after ``fit``. All others are saved as they were fitted."""
 
+    takes_gaps: ClassVar[bool] = False
+    """Whether ``fit`` takes rows with missing values."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """What ``fit`` would import on its way, and imports first: to start up is no part of the time that it is given."""
 
@@ -173,6 +175,7 @@ class Model(Estimator, ABC):
         try:
             self.begin_fit(device)
             self.schema_, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
+            self.check_gaps(rows, held)
             self.check()
             steps, seconds = checks.limits(max_steps, max_seconds)
             start, again = checks.seed(seed), checks.flag("resume", resume)
@@ -210,6 +213,15 @@ class Model(Estimator, ABC):
                     f"{type(self).__name__}({name}={kind.__name__}(…)) or set_params({name}__…=…)"
                 )
         self.device_, self.history_, self.stopped_, self.split_ = devices.resolve(device), [], "constant", None
+
+    def check_gaps(self, rows: Rows, held: Rows | None) -> None:
+        """Raise ValueError for missing values that this kind of model cannot learn from."""
+        lack = [name for name, part in (("X", rows), ("validation", held)) if part is not None and part.missing is not None]
+        if lack and not self.takes_gaps:
+            raise ValueError(
+                f"{type(self).__name__} cannot learn from {lack[0]} with missing values; NeurISE, GGM and Independent can, "
+                "and the impute(X) of such a model fills them"
+            )
 
     # --- using -----------------------------------------------------------------------------------------------------
 
@@ -308,6 +320,7 @@ class Model(Estimator, ABC):
         facts = {
             "model": repr(fitted),
             "data": f"{schema.count:,} rows of {schema.space.sites:,} sites, {schema.space.states} states",
+            "missing": f"{schema.gaps:,} of {schema.count * schema.space.sites:,} entries" if schema.gaps else None,
             "labels": schema.classes or None,
             "constant sites": int((schema.constant >= 0).sum()) or None,
             **fitted._facts(),

@@ -77,7 +77,7 @@ class Job:
         """Check that so many jobs like this one fit into memory together, and draw the weights."""
         network = self.objective.network
         # On a device of their own, rows that do not fit are streamed.
-        kept = self.rows.x.numel() if self.device.type == "cpu" else 0
+        kept = self.rows.num_bytes if self.device.type == "cpu" else 0
         needed = self._needed(kept)
         alone = network.pattern if isinstance(network, Stack) and network.size == 1 else None
         if isinstance(alone, RowNetwork) and not devices.has_room(together * needed, self.device):

@@ -44,7 +44,7 @@ class StreamedRows:
         self._number: int | None = None  # of the chunk that is here
         size = self.steps * batch_size
         self._here = _each(
-            Batch(rows.x, rows.y, rows.fold),
+            Batch(rows.x, rows.y, rows.fold, rows.missing),
             lambda part: torch.zeros((size, *part.shape[1:]), dtype=part.dtype, device=device),
         )
         self._first = torch.zeros((), dtype=torch.int64, device=device)  # of this step's rows in the chunk
