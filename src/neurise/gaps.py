@@ -30,7 +30,7 @@ def filled(
     if data.ndim != 2 or not missing.any():  # what is no matrix is refused where matrices are asked for
         return (data if isinstance(X, np.ma.MaskedArray) else X), None
     data = data.copy()
-    for column in np.flatnonzero(missing.any(0)):
+    for column in np.flatnonzero(missing.any(0)).tolist():
         there = ~missing[:, column] if rows is None else ~missing[:, column] & rows
         if there.any():
             data[missing[:, column], column] = data[there.argmax(), column]
@@ -55,7 +55,7 @@ def _put(data: np.ndarray, rows: np.ndarray, column: int, symbol: Any) -> np.nda
 def _missing(data: np.ndarray) -> np.ndarray:
     """Tell which entries are no values, of the shape of the data."""
     if data.dtype.kind == "f":
-        return np.isnan(data)
+        return np.asarray(np.isnan(data))
     if data.dtype.kind != "O":
         return np.zeros(data.shape, dtype=bool)
     return np.fromiter(map(is_gap, data.ravel().tolist()), bool, data.size).reshape(data.shape)
@@ -66,4 +66,3 @@ def is_gap(entry: Any) -> bool:
     if entry is None or type(entry).__name__ in NO_VALUE or entry is np.ma.masked:
         return True
     return isinstance(entry, float | np.floating) and bool(entry != entry)
-

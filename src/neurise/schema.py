@@ -55,6 +55,12 @@ class Schema:
         tokens = self.encode(X, what)
         return tokens, None if missing is None else torch.from_numpy(missing)[:, list(self.order)]
 
+    def site_of(self, column: Any) -> int:
+        """Return the number of a column."""
+        if not checks.is_number(column) or column not in range(self.space.sites):
+            raise ValueError(f"column must be a whole number from 0 to {self.space.sites - 1}, got {column!r}")
+        return int(column)
+
     def decode(self, tokens: Tensor) -> Any:
         """Translate tokens back to the user's symbols and sites."""
         return self.alphabet.decode(tokens.cpu()[:, np.argsort(self.order)])

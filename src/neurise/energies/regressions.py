@@ -119,7 +119,9 @@ def sample_of(rows: Rows, states: int, device: torch.device) -> Sample:
     gone = rows.missing.cpu()[place].to(device)[..., None]
     mass = weight[:, None, None] * ~gone
     mean = (mass * features).sum(0) / mass.sum(0).clamp(min=1e-30)
-    return Sample(torch.where(gone, mean, features).flatten(1), target, weight, count, place, (~gone).float().squeeze(-1))
+    return Sample(
+        torch.where(gone, mean, features).flatten(1), target, weight, count, place, (~gone).float().squeeze(-1)
+    )
 
 
 def marginals(sample: Sample) -> Fit:

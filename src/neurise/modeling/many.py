@@ -116,7 +116,8 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
     own = _fresh(model)
     own.begin_fit(place)
     own.schema_, rows, held = learn_schema(X, y, weights, validation, alphabet=own.alphabet, order=own.order)
-    own.check_gaps(rows, held)
+    if rows.missing is not None or (held is not None and held.missing is not None):
+        own.check_gaps()
     own.check()
     varies = bool((own.schema_.constant < 0).any())
     return Trial(own, rows, held, run, own.jobs(rows, held, run) if isinstance(own, TrainedModel) and varies else [])

@@ -200,9 +200,9 @@ class RoundRobinObjective:
     def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the cross-entropy of what the networks say together: a proper score, so that losses can be compared by it."""
         scores = losses.cross_entropy(self.answers(network, drawn), drawn[5])
-        if drawn[8] is None:
-            return scores
-        return scores * drawn[8] if scores.dim() == 1 else (scores * drawn[8]).mean(1)
+        if drawn[8] is not None:
+            scores = scores * drawn[8]
+        return scores if scores.dim() == 1 else scores.mean(1)
 
     def answers(self, network: Prediction, drawn: Any) -> Tensor:
         """Return what the networks say together, up to a constant, (n, states), or (n, K, states) of a stretch.

@@ -80,6 +80,17 @@ class Independent(SolvedModel):
         labels = self._class_of(y, len(x))
         return self._log_factors(x).sum(-1)[labels, torch.arange(len(x), device=self.device_)].cpu()
 
+    def _summable(self, missing: Tensor) -> Tensor:
+        return torch.ones(len(missing), dtype=torch.bool)
+
+    def _log_marginal(
+        self, x: Tensor, missing: Tensor, y: Tensor | None, generator: Generator
+    ) -> tuple[Tensor, Tensor]:
+        labels = self._class_of(y, len(x))
+        factors = self._log_factors(x)[labels, torch.arange(len(x), device=self.device_)]
+        value = factors.masked_fill(missing.to(self.device_), 0.0).sum(-1).cpu()
+        return value, torch.zeros_like(value)
+
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Multiply the marginals out."""
         law = torch.ones(1, dtype=torch.float64, device=self.device_)
