@@ -21,6 +21,7 @@ from torch import Generator, Tensor
 from neurise import checks, devices
 from neurise.alphabet import Symbols
 from neurise.categorical import draw, uniforms
+from neurise.frames import frame_kind, with_filled
 
 if TYPE_CHECKING:
     from neurise.modeling.model import Model
@@ -54,8 +55,7 @@ class Completions(NamedTuple):
 
 def digits_of(model: Model) -> Tensor:
     """Return how many states each site has, in the model's order, (sites,)."""
-    space = model.space_
-    return torch.tensor(getattr(space, "digits", (space.states,) * space.sites))
+    return torch.tensor(model.space_.digits)
 
 
 def counts(missing: Tensor, digits: Tensor) -> Tensor:
@@ -163,11 +163,12 @@ def impute(model: Model, X: Symbols, n: int, y: Any, seed: int | None) -> Any:
     """Return X with its missing values drawn from their law given the others; n > 1 returns a list of n such."""
     count, schema = checks.positive_whole("n", n), model._fitted()
     x, missing = schema.encode_gaps(X)
-    generator = devices.generator(seed, model.device_)
+    gaps = torch.zeros_like(x, dtype=torch.bool) if missing is None else missing
+    generator, where = devices.generator(seed, model.device_), gaps[:, np.argsort(schema.order)].numpy()
     found = []
     for _ in range(count):
-        filled = x if missing is None or not bool(missing.any()) else _filled(model, x, missing, y, generator)
-        found.append(like(schema.decode(filled), X))
+        filled = _filled(model, x, gaps, y, generator) if bool(gaps.any()) else x
+        found.append(like(schema.decode(filled, generator), X, where))
     return found[0] if count == 1 else found
 
 
@@ -202,15 +203,18 @@ def drawn_from(part: Completions, generator: Generator) -> Tensor:
     return part.tokens[draw(part.log_prob.log_softmax(1), uniforms(len(part.rows), generator=source)).long()]
 
 
-def like(found: Any, X: Any) -> Any:
-    """Give symbols the kind of array that X is."""
-    if isinstance(X, np.ma.MaskedArray):
-        return np.ma.array(found)
-    if isinstance(found, np.ndarray) and isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
-        return found.astype(X.dtype)
-    if isinstance(found, np.ndarray) and isinstance(X, Tensor):
-        return torch.from_numpy(found)
-    return found
+def like(found: Any, X: Any, missing: np.ndarray) -> Any:
+    """Put symbols that were found into the gaps of X: what is there stays as it is, and so does the type."""
+    if frame_kind(X) is not None:
+        return with_filled(X, found)
+    if isinstance(X, Tensor):
+        values = torch.as_tensor(np.asarray(found)).to(X.dtype)
+        return torch.where(torch.from_numpy(missing), values, X.detach().cpu())
+    if not isinstance(X, np.ndarray):
+        return found
+    filled = np.ma.getdata(X).copy()
+    filled[missing] = np.asarray(found)[missing]
+    return np.ma.array(filled) if isinstance(X, np.ma.MaskedArray) else filled
 
 
 @torch.no_grad()
