@@ -23,8 +23,6 @@ def run(arguments: argparse.Namespace) -> Iterator[Row]:
             gone = {part: rng.random(rows.shape) < arguments.gone for part, rows in parts.items()}
             for share in (0.0, arguments.gone):
                 kept = {part: np.where(gone[part] & (share > 0), np.nan, rows) for part, rows in parts.items()}
-                model, seconds = fitted(
-                    arguments, seed, kept["train"], validation=kept["validation"], alphabet=[0, 1]
-                )
+                model, seconds = fitted(arguments, seed, kept["train"], validation=kept["validation"], alphabet=[0, 1])
                 nll = -model.log_prob(data.test).mean()
                 yield {"set": f"{name}, {share:.0%} missing", "seed": seed, "nll": nll, "seconds": seconds}

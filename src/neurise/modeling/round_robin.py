@@ -216,6 +216,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return hasattr(self, "schema_") and self.schema_.gaps > 0
 
     @property
+    def _left_out(self) -> bool:
+        """Whether pairwise terms might have been chosen, were it not for gaps."""
+        return self._has_gaps and self._is_hard and self.network == "site_mlp" and self.architecture.pairwise is None
+
+    @property
     def is_of_rows(self) -> bool:
         """Whether the network answers for all sites of a row in one pass."""
         return issubclass(discovery.found("neurise.networks", self.network), RowNetwork)
@@ -232,7 +237,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return {
             "noise": f"{self.chain.kind}, keep_prob={noise.keep_prob:g}, {noise.num_steps:,} steps",
             "network": f"{best.members} × {self.network}{terms}, width {best.width}, depth {best.depth}",
-            "left out": "pairwise terms: values are missing" if self._has_gaps and self._is_hard else None,
+            "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
             "batch size": best.batch_size,

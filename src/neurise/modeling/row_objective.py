@@ -138,9 +138,9 @@ class RowObjective:
     def _varying(self, logits: Tensor, x: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the logits and the tokens of the sites that vary, (n, sites, members, states) and (n, sites).
 
-        Where there are gaps, which weigh nothing, they are asked for some token.
+        Where there are gaps, which weigh nothing, they are asked for the token 0, which every site has.
         """
-        x = x if weight is None else x.clamp(max=self.frame.noise.space.states - 1)
+        x = x if weight is None else x.masked_fill(x >= self.frame.noise.space.states, 0)
         if len(self._sites) == x.shape[-1]:
             return logits.float(), x.long()
         return logits.index_select(1, self._sites).float(), x.index_select(1, self._sites).long()
