@@ -72,13 +72,22 @@ def _given(narwhals: Any, series: Any, name: Any) -> Given:
         missing = missing | series.is_nan().fill_null(True).to_numpy()
     native = series.to_native()
     kind = str(native.type if hasattr(native, "type") else native.dtype)
-    categories, ordered = None, False
-    # A Categorical of polars may know words of other columns; the others know their own.
-    if series.dtype in (narwhals.Categorical, narwhals.Enum) and not kind.startswith("Categorical"):
-        categories = tuple(series.cat.get_categories().to_list())
-        ordered = bool(getattr(getattr(native, "cat", None), "ordered", "ordered=1" in kind))
+    categories = _categories(native, kind) if series.dtype in (narwhals.Categorical, narwhals.Enum) else None
+    ordered = bool(getattr(getattr(native, "cat", None), "ordered", "ordered=1" in kind))
     own = name if isinstance(name, str | int) else str(name)
     return Given(own, series.to_list(), np.asarray(missing, dtype=bool), kind, categories, ordered)
+
+
+def _categories(native: Any, kind: str) -> tuple[Any, ...] | None:
+    """Return all categories of a categorical column, also those that do not occur; None where the type has no list."""
+    if kind.startswith("dictionary<"):
+        chunks = native.unify_dictionaries().chunks if hasattr(native, "chunks") else [native]
+        return tuple(chunks[0].dictionary.to_pylist()) if chunks else None
+    if kind.startswith("Enum"):
+        return tuple(native.dtype.categories.to_list())
+    if kind.startswith("Categorical"):  # of polars, which may know words of other columns
+        return None
+    return tuple(native.cat.categories.tolist())
 
 
 def given_of(name: str, values: np.ndarray) -> Given:
