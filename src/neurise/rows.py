@@ -51,13 +51,39 @@ class Source(Protocol):
         """Repeat the rows to make n of them, each as often as its weight says to within one, in random order."""
 
 
+class Chunks(Protocol):
+    """A sequence of rows that is cut into chunks."""
+
+    @property
+    def empty(self) -> Batch:
+        """No rows, of the types that there are."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
+    def chunk(self, number: int, size: int) -> Batch:
+        """Return the rows of a chunk, which follow from its number."""
+
+
+class Stream(Chunks, Protocol):
+    """Rows that are on disk."""
+
+    @property
+    def digest(self) -> str:
+        """Tells the files from others."""
+
+    def in_order(self, order: Sequence[int]) -> Stream:
+        """Return the rows with their sites in another order."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """Tokens (N, sites) uint8, labels (N,), weights (N,) float64, folds (N,) uint8 and gaps (N, sites) booleans.
 
     Each but the tokens may be None. Without weights all rows count the same. The fold of a row is the number of the
     committee member that must not learn from it, and is validated by it. Where ``missing``, the value is not known, and the
-    token there means nothing.
+    token there means nothing. With a ``stream`` these rows are a uniform sample, for what needs rows at once, of
+    more that are on disk: minibatches come from there.
     """
 
     x: Tensor
@@ -65,6 +91,7 @@ class Rows:
     weights: Tensor | None = None
     fold: Tensor | None = None
     missing: Tensor | None = None
+    stream: Stream | None = None
     advance: ClassVar[None] = None  # rows that are all here are always ready
 
     def __len__(self) -> int:
@@ -92,8 +119,9 @@ class Rows:
         """Return the rows with their sites in another order; None leaves them as they are."""
         if order is None:
             return self
+        stream = None if self.stream is None else self.stream.in_order(order)
         gaps = None if self.missing is None else self.missing[:, list(order)]
-        return replace(self, x=self.x[:, list(order)], missing=gaps)
+        return replace(self, x=self.x[:, list(order)], missing=gaps, stream=stream)
 
     def has_all_folds(self, folds: int) -> bool:
         """Whether there is a row in each of the folds."""

@@ -14,7 +14,7 @@ from neurise.schema import learn_schema
 from neurise.training.packed import PackedRows, packed
 from neurise.training.settings import Training
 from neurise.training.stacked import ManyRows
-from neurise.training.streamed import StreamedRows
+from neurise.training.streamed import DrawnChunks, StreamedRows
 
 LAW = np.array([[0.30, 0.04, 0.06], [0.02, 0.20, 0.08], [0.06, 0.06, 0.18]])
 """Of two columns of three states that depend on each other."""
@@ -154,7 +154,7 @@ def stored(kind: str, rows: Rows) -> Any:
     if kind == "packed":
         return PackedRows.of(rows, 3)
     if kind == "streamed":
-        source = PackedRows(StreamedRows(packed(rows, 3), 64, 0, torch.device("cpu")), rows.x.shape[1], 3)
+        source = PackedRows(StreamedRows(DrawnChunks(packed(rows, 3), 0), 64, torch.device("cpu")), rows.x.shape[1], 3)
         assert source.advance is not None
         source.advance(0)
         return source

@@ -26,6 +26,7 @@ from neurise.persistence import save_folder
 from neurise.rows import Rows
 from neurise.schema import Schema, learn_schema
 from neurise.space import Space
+from neurise.stored import Stored
 from neurise.training.loop import BrokenOff, TrainingDiverged
 
 Callback = Callable[[int, float, Mapping[str, float], "Model"], Any]
@@ -200,7 +201,11 @@ class Model(Estimator, ABC):
         before = dict(vars(self))
         try:
             self.begin_fit(device)
-            self.schema_, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
+            if isinstance(X, Stored):
+                self.schema_, rows, held = self._learn_files(X, y, weights, validation, seed=seed, verbose=verbose)
+            else:
+                known = {"alphabet": self.alphabet, "order": self.order}
+                self.schema_, rows, held = learn_schema(X, y, weights, validation, **known)
             if rows.missing is not None or (held is not None and held.missing is not None):
                 self.check_gaps()
             self.check()
@@ -224,6 +229,17 @@ class Model(Estimator, ABC):
                 vars(self).update(before)
             raise
         return self
+
+    def _learn_files(self, X: Stored, y: Any, weights: Any, validation: Any, **options: Any) -> Any:
+        """Go over files once, for the schema and for rows that are set apart."""
+        fraction = getattr(getattr(self, "training", None), "validation_fraction", 0.0)
+        checks.seed(options["seed"])
+        own = {
+            "alphabet": self.alphabet,
+            "order": self.order,
+            "fraction": checks.share("validation_fraction", fraction),
+        }
+        return X.learn(y, weights, validation, **own, **options)
 
     def begin_fit(self, device: str | torch.device | None) -> None:
         """Take the parameters down as they are; nothing is learnt yet, and the schema is still to be set."""
@@ -319,6 +335,8 @@ class Model(Estimator, ABC):
         others: exact where the missing sites are generated last or have few values together, otherwise an estimate
         (see :meth:`marginal`), and a warning says so.
         """
+        if isinstance(X, Stored):
+            return np.concatenate([self.log_prob(block) for block in X.blocks()])
         if not isinstance(X, np.ndarray | Tensor):
             X, y, _ = self._in_hand(X, y)
         x, missing = self._fitted().encode_gaps(X)
@@ -372,6 +390,12 @@ class Model(Estimator, ABC):
         Rows that come with counts or weights, ``{"0101": 37}`` say, count as often as these say.
         """
         weights = None
+        if isinstance(X, Stored):
+            total = mass = 0.0
+            for block in X.blocks():
+                own = len(block) if block.weights is None else float(block.weights.sum())
+                total, mass = total + (own * self.score(block) if own else 0.0), mass + own
+            return total / mass
         if not isinstance(X, np.ndarray | Tensor):
             X, y, weights = self._in_hand(X, y)
         try:

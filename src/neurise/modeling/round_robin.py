@@ -297,6 +297,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for name in make.options:
             if hasattr(self.architecture, name):
                 options[name] = getattr(self.architecture, name)
+        if "gaps" in make.options:
+            options["gaps"] = self._has_gaps
         extras: dict[str, Any] = {
             "hide_noised": self.chain.hide_noised,
             "clean": corrector.clean,

@@ -8,7 +8,7 @@ from neurise import devices
 from neurise.rows import Rows, Source
 from neurise.training.packed import PackedRows, packed
 from neurise.training.stacked import ManyRows
-from neurise.training.streamed import StreamedRows
+from neurise.training.streamed import DrawnChunks, StreamedRows
 
 PACK_ABOVE = 2**24
 """Tokens that take more bytes than this are packed on a GPU. To unpack a minibatch costs two small kernels."""
@@ -29,7 +29,7 @@ def place(
     parts = (small.x, small.y, small.weights, small.fold, small.missing)
     if fits(sum(part.nbytes for part in parts if part is not None), room):
         return PackedRows(small.to(device), sites, states)
-    return PackedRows(StreamedRows(small, batch_size, seed, device), sites, states)
+    return PackedRows(StreamedRows(DrawnChunks(small, seed), batch_size, device), sites, states)
 
 
 def place_many(parts: list[Rows], states: int, device: torch.device) -> Source:
@@ -51,8 +51,8 @@ def room_for_rows(device: torch.device, others: int) -> int | None:
 
 
 def is_streamed(source: Source) -> bool:
-    """Whether rows stay in the host's memory."""
-    return isinstance(source, PackedRows) and isinstance(source.packed, StreamedRows)
+    """Whether rows stay in the host's memory, or on its disk."""
+    return isinstance(source.packed if isinstance(source, PackedRows) else source, StreamedRows)
 
 
 def fits(size: int, room: int | None) -> bool:
