@@ -133,8 +133,8 @@ class Rows:
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Rows:
         others = (self.y, self.weights, self.fold, self.missing)
-        optional = (None if part is None else change(part) for part in others)
-        return Rows(change(self.x), *optional)
+        y, weights, fold, gaps = (None if part is None else change(part) for part in others)
+        return Rows(change(self.x), y, weights, fold, gaps)
 
     @cached_property
     def _cumulative(self) -> Tensor | None:

@@ -251,7 +251,7 @@ def learn_schema(
     X = matrix if own else X
     kind: Any = Columns if own else Alphabet
     symbols = kind.of(X, alphabet)
-    tokens, missing = _tokens(symbols, X, missing)
+    tokens, missing = _read(symbols, X) if own else (symbols.encode(X), missing)
     masses = None if weights is None else _checked_weights(weights, len(matrix))
     if y is not None:
         y = as_labels(y)
@@ -264,7 +264,7 @@ def learn_schema(
         missing = None if missing is None else missing[present]
         X = torch.from_numpy(matrix) if isinstance(X, Tensor) else matrix
         symbols = kind.of(X, alphabet)
-        tokens, missing = _tokens(symbols, X, missing)
+        tokens, missing = _read(symbols, X) if own else (symbols.encode(X), missing)
     if len(matrix) < 2:
         raise ValueError("X has one row (1 sample); a law cannot be learnt from fewer than two")
     sites = matrix.shape[1]
@@ -313,12 +313,10 @@ def _without_gaps(X: Symbols, weights: Any) -> tuple[Symbols, np.ndarray | None]
     return gaps.filled(X, rows=masses > 0 if masses is not None and counts and len(masses) == len(X) else None)
 
 
-def _tokens(symbols: Alphabet | Columns, X: Any, missing: np.ndarray | None) -> tuple[Tensor, np.ndarray | None]:
-    """Translate the rows to learn from, and say where values are missing; of columns of their own this is seen here."""
-    if isinstance(symbols, Alphabet):
-        return symbols.encode(X), missing
-    tokens, gone = symbols.read(X)
-    return torch.from_numpy(tokens), gone
+def _read(columns: Columns, X: Any) -> tuple[Tensor, np.ndarray]:
+    """Translate rows whose columns have alphabets of their own, and say where values are missing."""
+    tokens, missing = columns.read(X)
+    return torch.from_numpy(tokens), missing
 
 
 def _refuse_empty(schema: Schema, rows: Rows) -> None:
