@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
     from neurise.space import Space
+    from neurise.stored import open_rows
     from neurise.training.settings import Training
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "open_rows",
     "povm",
     "presets",
     "structure",
@@ -80,6 +82,7 @@ _PLACES = {
     "evaluate": "evaluation",
     "fit_many": "modeling.many",
     "load": "loading",
+    "open_rows": "stored",
 }
 
 

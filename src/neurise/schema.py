@@ -242,7 +242,7 @@ def learn_schema(
         symbols = kind.of(X, alphabet)
         tokens = symbols.encode(X)
     if len(matrix) < 2:
-        raise ValueError("X has one row; a law cannot be learnt from fewer than two")
+        raise ValueError("X has one row (1 sample); a law cannot be learnt from fewer than two")
     sites = matrix.shape[1]
     places = tuple(range(sites)) if order is None else checks.order(order, sites)
     sizes = tuple(symbols.sizes[site] for site in places) if isinstance(symbols, Columns) else None

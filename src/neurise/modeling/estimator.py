@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from torch import Tensor
 
+from neurise import shown
+
 
 class Estimator:
     """The constructor only stores its arguments, each under its own name; this class reads them back.
@@ -101,19 +103,20 @@ class Estimator:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags  # only scikit-learn itself asks for this
 
-        return Tags("density_estimator", target_tags=TargetTags(required=False), input_tags=InputTags(categorical=True))
+        accepted = InputTags(categorical=True, string=True)
+        return Tags("density_estimator", target_tags=TargetTags(required=False), input_tags=accepted)
 
     def __repr__(self) -> str:
-        shown = []
+        changes = []
         for name, default in self.parameters().items():
             value = getattr(self, name)
             if _is_group(default) and type(value) is type(default):
                 changed = _changes(value, default)
                 if changed:
-                    shown.append(f"{name}={type(value).__name__}({', '.join(changed)})")
+                    changes.append(f"{name}={type(value).__name__}({', '.join(changed)})")
             elif plain(value) != plain(default):
-                shown.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+                changes.append(f"{name}={shown.value(value)}")
+        return f"{type(self).__name__}({', '.join(changes)})"
 
 
 @lru_cache
@@ -143,7 +146,9 @@ def _fields(group: Any) -> dict[str, Any]:
 
 def _changes(group: Any, default: Any) -> list[str]:
     usual = _fields(default)
-    return [f"{name}={value!r}" for name, value in _fields(group).items() if plain(value) != plain(usual[name])]
+    return [
+        f"{name}={shown.value(value)}" for name, value in _fields(group).items() if plain(value) != plain(usual[name])
+    ]
 
 
 def flat(params: Mapping[str, Any]) -> dict[str, Any]:
