@@ -58,6 +58,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     r"""Networks learn the conditionals :math:`\mu_t(x_u \mid x_{-u})` of the noised laws, and they run the chain backwards."""
 
     search_space: ClassVar[SearchSpace] = SHARED
+    takes_gaps: ClassVar[bool] = True
     renamed: ClassVar[Mapping[str, str]] = {"skip": "architecture__pairwise"}
     groups: ClassVar[Mapping[str, type]] = {
         "training": Training,
@@ -116,7 +117,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for name in ("depth", "members"):
             sizes[name] = checks.count(name, getattr(best, name), checks.MOST_LAYERS)
         self.sizes_[kind] = best._replace(**sizes)
-        checks.flag("architecture__pairwise", best.pairwise)
+        if checks.flag("architecture__pairwise", best.pairwise) and self._has_gaps:
+            raise ValueError(
+                f"architecture__pairwise=True: pairwise terms cannot be fitted to rows with missing values "
+                f"({self.schema_.gaps:,} here); leave it out"
+            )
         checks.flag("architecture__residual", self.architecture.residual)
         checks.flag("chain__hide_noised", self.chain.hide_noised)
         checks.flag("corrector__anytime", self.corrector.anytime)
@@ -180,6 +185,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
             value = attrgetter(name)(self)
             if value is not default and not (isinstance(value, str | Number) and value == default):
                 asked.append(f"{name.replace('.', '__')}={value!r}" if np.ndim(value) == 0 else name.replace(".", "__"))
+        if self._has_gaps:
+            asked.append(f"{self.schema_.gaps:,} missing values")
         varying = int((self.schema_.constant < 0).sum())
         return candidates(self.schema_.count, varying, tuple(asked), gpu=self.device_.type == "cuda")
 
@@ -211,6 +218,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             # Beside another kind there are none: its own linear part takes their place.
             alone = self.choice_ is None or len(self.choice_.kinds) == 1
             wanted = alone and best.pairwise and best.members > 1 and self._is_hard and kind == FIRST
+            wanted = wanted and not self._has_gaps
         stretch = self.chain.stretch
         if stretch is None:
             stretch = best.stretch if self._takes_stretches(make) else 1
@@ -219,6 +227,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def _takes_stretches(self, make: Any) -> bool:
         """Whether several steps of a row can be learnt at once."""
         return issubclass(make, SiteNetwork) and make.takes_stretches and not self.corrector.anytime
+
+    @property
+    def _has_gaps(self) -> bool:
+        """Whether values were missing. Pairwise terms are left out then: their regressions know no marginals."""
+        return hasattr(self, "schema_") and self.schema_.gaps > 0
+
+    @property
+    def _left_out(self) -> bool:
+        """Whether pairwise terms might have been chosen, were it not for gaps."""
+        return self._has_gaps and self._is_hard and list(self.sizes_) == [FIRST] and self.architecture.pairwise is None
 
     @property
     def is_of_rows(self) -> bool:
@@ -239,6 +257,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "network": learnt_networks.told(self.chains[0].conditionals.description()),
             "choice": why if raced is None else raced.told(),
             "race": None if raced is None else raced.found() or None,
+            "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
             "batch size": best.batch_size,
@@ -295,6 +314,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for name in make.options:
             if hasattr(self.architecture, name):
                 options[name] = getattr(self.architecture, name)
+        if "gaps" in make.options:
+            options["gaps"] = self._has_gaps
         extras: dict[str, Any] = {
             "hide_noised": self.chain.hide_noised,
             "clean": corrector.clean,
