@@ -166,7 +166,11 @@ def test_wide_data_are_calibrated_where_it_helps(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     "params",
-    [{"members": 2, "architecture__pairwise": True}, {"network": "sparse"}, {"training__validation_fraction": 0.0}],
+    [
+        {"members": 2, "architecture__pairwise": True},
+        {"network": "sparse"},
+        {"network": "masked", "training__validation_fraction": 0.0},
+    ],
     ids=str,
 )
 def test_every_kind_can_be_told_to(params: dict[str, Any]) -> None:
