@@ -13,6 +13,7 @@ from neurise.conditionals.base import Conditionals
 from neurise.deadline import Work
 from neurise.energies.pairwise_regression import adjacency
 from neurise.fields import Field
+from neurise.holdings.graphs import site_pairs
 from neurise.modeling.calibration import calibrated
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
@@ -39,9 +40,10 @@ class NeurISE(RoundRobinModel):
         width, depth: size of the network, by default one that suits the data.
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
             default the more the fewer rows there are.
-        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say. The
-            pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others. Needs
-            ``corrector__clean``, implies ``architecture__pairwise``.
+        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say, or a
+            networkx graph whose nodes are sites (numbers from 0, or names of columns). The pairwise terms of the data's own
+            conditionals, which sweeps draw from, then look at no others. Needs ``corrector__clean``, implies
+            ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
             those of the data, to within their noise. Hard noise only; True implies ``architecture__pairwise`` with
             "site_mlp". None: for 128 sites or more and at most 16,384 rows, where rows held back agree.
@@ -97,7 +99,8 @@ class NeurISE(RoundRobinModel):
         if asked and self.architecture.pairwise is None and not self.is_of_rows:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
-            self.neighbours_ = adjacency(self.graph, self.schema_.order)
+            pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_, "names", None))
+            self.neighbours_ = adjacency(pairs, self.schema_.order)
             if not self.corrector.clean:
                 raise ValueError(
                     "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
