@@ -22,7 +22,7 @@ from neurise.deadline import Work
 from neurise.energies.regressions import Fit, Sample, sample_of
 from neurise.rows import Rows
 
-SPREADS = (0.0, 0.04, 0.08, 0.16, 0.32)
+SPREADS = (0.0, 0.04, 0.08, 0.16, 0.32, 0.64)
 """What is compared; 0 leaves everything as it is."""
 MENDED = 0.9
 """The squared error of the moments must fall to this share: less is not told from the noise of the rows held back."""
