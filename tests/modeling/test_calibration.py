@@ -211,7 +211,7 @@ def test_narrow_data_and_many_rows_are_left_alone(monkeypatch: pytest.MonkeyPatc
 
 def test_a_law_without_drift_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WIDE", 6)
-    X = np.random.default_rng(0).choice([-1, 1], (400, 6))  # a network that has learnt nothing is right
+    X = np.random.default_rng(0).choice([-1, 1], (400, 40))  # a network that has learnt nothing is right
     model = tiny.model(architecture__pairwise=True).fit(X, max_steps=1, verbose=False, device="cpu")
     assert model.calibration_ == "none: held-back rows do not ask for it"
     assert "calibration" in model.summary()
