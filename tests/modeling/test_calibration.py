@@ -178,7 +178,7 @@ def test_every_kind_can_be_told_to(params: dict[str, Any]) -> None:
     model = tiny.model(calibrate=True, **params).fit(X, y, max_steps=3, verbose=False, device="cpu")
     assert isinstance(model.conditionals, MomentMatched)
     assert model.calibration_.startswith("spread 0.")
-    assert ("no rows were held back" in model.calibration_) == ("training__validation_fraction" in params)
+    assert ("no complete rows were held back" in model.calibration_) == ("training__validation_fraction" in params)
     assert np.isfinite(model.log_prob(X, y)).all()
 
 
@@ -198,7 +198,7 @@ def test_what_is_not_suited_is_left_alone(monkeypatch: pytest.MonkeyPatch, param
     model = tiny.model(**params).fit(tiny.spins(), max_steps=2, verbose=False, device="cpu")
     assert "moment_matched" not in str(model.conditionals_.description())
     held_none = "training__validation_fraction" in params
-    assert (model.calibration_ or "") == ("none: no rows were held back to choose it by" if held_none else "")
+    assert (model.calibration_ or "") == ("none: no complete rows were held back to choose it by" if held_none else "")
 
 
 @pytest.mark.parametrize(("name", "most"), [("WIDE", 7), ("MANY_ROWS", 299), ("MOST_COLUMNS", 11)])
@@ -206,6 +206,14 @@ def test_narrow_data_and_many_rows_are_left_alone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "WIDE", 6)
     monkeypatch.setattr(module, name, most)
     model = tiny.model(network="masked").fit(drifting(), max_steps=2, verbose=False, device="cpu")
+    assert model.calibration_ is None
+
+
+def test_rows_with_gaps_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WIDE", 6)
+    X = drifting().astype(float)
+    X[::7, 2] = np.nan
+    model = tiny.model(network="masked").fit(X, max_steps=2, verbose=False, device="cpu")
     assert model.calibration_ is None
 
 

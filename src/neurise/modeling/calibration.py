@@ -61,11 +61,12 @@ def calibrated(
 
     With ``always`` the moments are matched in any case.
     """
-    spread, report = (SPREAD, f"spread {SPREAD:g}, no rows were held back to choose it by")
-    if jobs[0].held is None and not always:
-        return Calibrated(learnt, "none: no rows were held back to choose it by")
+    spread, report = (SPREAD, f"spread {SPREAD:g}, no complete rows were held back to choose it by")
+    is_judged = jobs[0].held is not None and jobs[0].held.missing is None  # a row with gaps has no exact likelihood
+    if not is_judged and not always:
+        return Calibrated(learnt, "none: no complete rows were held back to choose it by")
     options: dict[str, Any] = {"generator": Generator(learnt.device).manual_seed(seed)}
-    if jobs[0].held is not None:
+    if is_judged:
         choosing = work.part(CHOOSING)
         own, held = _parted(learnt, jobs, choosing)
         data = sample_of(own, learnt.noise.space.states, learnt.device)

@@ -95,6 +95,11 @@ class NeurISE(RoundRobinModel):
         forced = self.calibrate is not None and checks.flag("calibrate", self.calibrate)
         is_wide = self.schema_.space.sites >= WIDE
         self.calibrates_ = forced or (self.calibrate is None and is_wide and self._suits_calibration())
+        if self._has_gaps and (forced or self.graph is not None):
+            raise ValueError(
+                f"{'calibrate=True' if forced else 'graph'} needs complete rows, and {self.schema_.gaps:,} values "
+                "are missing; leave it out"
+            )
         asked = ["calibrate"] * forced + ["graph"] * (self.graph is not None)
         if asked and self.architecture.pairwise is None and not self.is_of_rows:
             self.chosen_ = self.chosen_._replace(pairwise=True)
@@ -124,7 +129,7 @@ class NeurISE(RoundRobinModel):
     def _suits_calibration(self) -> bool:
         """Whether to try to calibrate wide data: not too many rows of them, and one chain that draws each site once."""
         space = self.schema_.space
-        if self.schema_.count > MANY_ROWS or space.sites * space.states > MOST_COLUMNS:
+        if self.schema_.count > MANY_ROWS or space.sites * space.states > MOST_COLUMNS or self._has_gaps:
             return False
         has_terms = self.is_of_rows or (self.network == "site_mlp" and self.chosen_.pairwise)
         return self._is_hard and has_terms and self.cycles == 1 and self.chain.steps is None and not self.mixes_orders_
