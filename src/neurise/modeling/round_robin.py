@@ -466,10 +466,10 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 weights += [share / len(group)] * len(group)
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            learnt = self._calibrated(learnt, rows, run, work)
+            learnt = self._calibrated(learnt, jobs, rows, run, work)
         return KnownSites(learnt, constant, unseen=self.chain.unseen) if bool((constant >= 0).any()) else learnt
 
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, work: Work) -> Conditionals:
+    def _calibrated(self, learnt: Conditionals, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""
         raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
 
