@@ -19,10 +19,12 @@ from neurise.conditionals.base import Conditionals, Frame, Ordered
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
 from neurise.conditionals.mixture import Mixture, described_chains
+from neurise.conditionals.with_clean import WithClean
 from neurise.deadline import Work
 from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.fields import Field
 from neurise.losses import Loss
+from neurise.modeling import clean_part
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
 from neurise.modeling.loaded import checked_sizes
@@ -37,7 +39,7 @@ from neurise.networks.base import RowNetwork, SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
 from neurise.noise.base import SiteNoise
-from neurise.rows import MOST_FOLDS, Rows, split, with_folds
+from neurise.rows import MOST_FOLDS, Rows, split, with_folds, without_fold
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.step import examples_at_once, noised, slices
@@ -128,7 +130,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 f"cycles={self.cycles:,} of {sites:,} sites are {length:,} steps, and the limit is {checks.MOST_STEPS:,}; "
                 "use fewer cycles"
             )
-        sweeps = checks.whole("corrector__sweeps", self.corrector.sweeps, checks.MOST_STEPS)
+        wanted = 0 if self.corrector.sweeps is None else self.corrector.sweeps
+        sweeps = checks.whole("corrector__sweeps", wanted, checks.MOST_STEPS)
         if (sweeps or self.corrector.anytime) and not clean:
             raise ValueError(
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
@@ -172,8 +175,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
             wrong.append(f"cycles={self.cycles}, chain__steps={self.chain.steps}: hard noise needs one cycle")
         if not self.chain.hide_noised:
             wrong.append("chain__hide_noised=False: erased sites cannot be in its view")
-        if self.corrector.clean:
-            wrong.append(f"corrector__clean={self.corrector.clean}: it looks at one side of a site, sweeps need both")
+        if self.corrector.anytime:
+            wrong.append("corrector__anytime=True: sweeps between its steps need network='site_mlp'")
         if self.chosen_.pairwise:
             wrong.append("architecture__pairwise=True: pairwise terms are for network='site_mlp'")
         if wrong:
@@ -226,7 +229,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "batch size": best.batch_size,
             "stretch": best.stretch if best.stretch > 1 else None,
             "learning rate": best.learning_rate,
-            "sweeps": self.corrector.sweeps or None,
+            "sweeps": sum(self.sweeps_of(None).values()) or None,
         }
 
     @property
@@ -338,9 +341,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
             options: dict[str, Any] = {"is_known": known}
             if isinstance(objective, RowObjective):
-                options["prepare"] = RowObjective.begin
+                options["prepare"] = partial(RowObjective.begin, graph=self.neighbours_)
             elif pairwise and self._is_hard:
-                options["prepare"] = partial(fit_terms, held=held, graph=self.neighbours_)
+                options["prepare"] = partial(fit_terms, graph=self.neighbours_)
                 options["freeze"] = freeze_terms
             job = self.job(replace(objective, folds=folds), own, aside, run, order=order, **options)
             rows_per_step = max(1, round(job.settings.batch_size / best.stretch))
@@ -350,7 +353,13 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
-        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
+        cleaning = clean_part.CLEANING * self._has_clean_part
+        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_ + cleaning
+
+    @property
+    def _has_clean_part(self) -> bool:
+        """Whether the data's own conditionals are learnt apart, since the network looks at one side of a site."""
+        return self.is_of_rows and bool(self.corrector.clean)
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
@@ -395,8 +404,15 @@ class RoundRobinModel(ChainModel, TrainedModel):
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
             learnt = self._calibrated(learnt, rows, run, work)
+        part, self.sweeps_ = None, 0
+        if self._has_clean_part and self.stopped_ not in ("interrupted", "diverged"):
+            part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
+            learnt = WithClean(learnt, part)
         if bool((constant >= 0).any()):
             learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
+        if part is not None and self.corrector.sweeps is None:
+            aside = without_fold(jobs[0].rows, jobs[0].held, 0)[1]
+            self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)
         return learnt
 
     def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, work: Work) -> Conditionals:

@@ -7,14 +7,15 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from neurise import checks, losses
+from neurise import checks, discovery, losses
 from neurise.conditionals.base import Conditionals
 from neurise.conditionals.moment_matched import match
 from neurise.deadline import Work
-from neurise.energies.pairwise_regression import adjacency
+from neurise.energies.frontier import adjacency
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
 from neurise.modeling.search_space import NOISE, SHARED, SearchSpace
+from neurise.networks.base import RowNetwork
 from neurise.rows import Rows
 
 
@@ -32,8 +33,9 @@ class NeurISE(RoundRobinModel):
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
             default the more the fewer rows there are.
         graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say. The
-            pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others. Needs
-            ``corrector__clean``, implies ``architecture__pairwise``.
+            data's own conditionals, which sweeps draw from (``corrector__clean``), then look at no others. With
+            network="sparse" the parents of a site are chosen among the sites that the graph lets it depend on; "site_mlp"
+            gets ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
             those of the data. Hard noise only; implies ``architecture__pairwise`` with "site_mlp".
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``; by default a number that
@@ -84,17 +86,18 @@ class NeurISE(RoundRobinModel):
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
             self.neighbours_ = adjacency(self.graph, self.schema_.order)
-            if not self.corrector.clean:
+            make = discovery.found("neurise.networks", self.network)
+            if not self.corrector.clean and not (issubclass(make, RowNetwork) and make.takes_graph):
                 raise ValueError(
-                    "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
-                    "corrector__clean above 0, 0.25 say"
+                    f"graph is for the conditionals of the data itself, which sweeps draw from, and for network='sparse': "
+                    f"with network={self.network!r} teach them with corrector__clean above 0, 0.25 say"
                 )
         if self.calibrates_ and self.mixes_orders_:
             raise ValueError(
                 f"calibrate=True corrects the moments of one chain, and architecture__orders={self.architecture.orders!r} "
                 "mixes several; set architecture__orders=1 or calibrate=False"
             )
-        if asked == ["calibrate"] and self.is_of_rows:
+        if self.is_of_rows:
             return
         if asked and not (self._is_hard and self.chosen_.pairwise and self.network == "site_mlp"):
             raise ValueError(

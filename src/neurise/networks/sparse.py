@@ -13,6 +13,7 @@ from torch.nn import functional
 from neurise import checks
 from neurise.deadline import Work
 from neurise.energies import parents
+from neurise.energies.frontier import frontier
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.walk import Walk
 from neurise.rows import Rows
@@ -33,6 +34,7 @@ class Sparse(RowNetwork):
     """
 
     options = ("parents", "sides")
+    takes_graph = True
 
     chosen: nn.Parameter
 
@@ -44,12 +46,13 @@ class Sparse(RowNetwork):
         width: int,
         depth: int = 1,
         classes: int = 0,
-        parents: int = 24,
+        parents: int = 32,
         sides: str = "after",
     ) -> None:
         super().__init__()
         self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
         self.parents, self.sides = parents, checks.one_of("sides", sides, SIDES)
+        self.looks_both_ways = sides == "both"
         sites, states, kinds = space.sites, space.states, max(1, classes)
         self.features = 1 if states == 2 else states
         inputs = parents * self.features
@@ -77,13 +80,27 @@ class Sparse(RowNetwork):
             nn.init.zeros_(zero)
 
     @torch.no_grad()
-    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work) -> None:
-        """Find the parents of every site among the sites after it, and the linear part."""
-        place = torch.arange(self.space.sites, device=varies.device)
-        seen = place[:, None] < place if self.sides == "after" else place[:, None] != place
-        allowed = seen & varies & varies[:, None]
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work, near: Tensor | None = None) -> None:
+        """Find the parents of every site, and the linear part.
+
+        They are among the sites after it, or all others. With a graph they are those that can be needed at all
+        (:func:`neurise.energies.frontier.frontier`), or the neighbours, all of them as far as there is room.
+        """
+        place, every = torch.arange(self.space.sites, device=varies.device), varies & varies[:, None]
+        allowed, most = every & (place[:, None] < place), int(self.parents)
+        if near is not None:
+            allowed = frontier(near.to(varies.device) & every)
+        if self.looks_both_ways:
+            allowed = every & (place[:, None] != place) & (True if near is None else near.to(varies.device))
+        everyone = self.looks_both_ways and near is not None and int(allowed.sum(1).max()) <= most
         found = parents.of_rows(
-            rows, held, self.space.states, allowed, classes=self.classes, most=self.parents, work=work
+            rows,
+            held,
+            self.space.states,
+            allowed,
+            classes=self.classes,
+            most=None if everyone else most,
+            work=work,
         )
         count = found.sites.shape[1]
         self.chosen[:, :count] = found.sites
