@@ -18,6 +18,7 @@ from neurise._version import __version__
 if TYPE_CHECKING:
     from neurise import datasets, dimod_bridge, exact, losses, metrics, povm, presets, structure, theory
     from neurise.evaluation import evaluate
+    from neurise.holdings import counts
     from neurise.loading import load
     from neurise.modeling.groups import Architecture, Chain, Corrector
     from neurise.modeling.many import fit_many
@@ -49,6 +50,7 @@ __all__ = [
     "Space",
     "Training",
     "__version__",
+    "counts",
     "datasets",
     "dimod_bridge",
     "evaluate",
@@ -71,6 +73,7 @@ _PLACES = {
     "Model": "modeling.model",
     "Space": "space",
     "Training": "training.settings",
+    "counts": "holdings",
     "evaluate": "evaluation",
     "fit_many": "modeling.many",
     "load": "loading",

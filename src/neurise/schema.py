@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks
+from neurise import checks, holdings
 from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of, named_codes
 from neurise.fields import Field
 from neurise.labels import Labels, as_labels
@@ -41,6 +41,8 @@ class Schema:
 
     def encode(self, X: Symbols, what: str = "X") -> Tensor:
         """Translate rows of symbols to tokens, (N, sites) uint8."""
+        if not isinstance(X, np.ndarray | Tensor) or X.ndim == 1:
+            X = holdings.opened(X, what, sites=self.space.sites).X
         return self.alphabet.encode(X, what, sites=self.space.sites)[:, list(self.order)]
 
     def decode(self, tokens: Tensor) -> Any:
@@ -161,6 +163,13 @@ def learn_schema(
     order: Sequence[int] | None = None,
 ) -> tuple[Schema, Rows, Rows | None]:
     """Check data to be learnt from; return what it looks like, the rows, and the validation rows if any are given."""
+    if not isinstance(X, np.ndarray | Tensor) or X.ndim == 1 or validation is not None:
+        held_in_hand, validation = holdings.opened_fit(X, y, weights, validation)
+        X, y, weights = held_in_hand.X, held_in_hand.y, held_in_hand.weights
+        if alphabet is None and held_in_hand.symbols is not None:
+            alphabet = sorted(
+                held_in_hand.symbols.tolist()
+            )  # the rows to learn from may lack a symbol that others have
     matrix = as_matrix(X)
     symbols = Alphabet.of(X, alphabet)
     tokens = symbols.encode(X)

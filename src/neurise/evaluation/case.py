@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from neurise import exact as exactly
+from neurise import holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.modeling.model import Model
@@ -140,7 +141,7 @@ class Case:
         self.truth = truth or Truth(data, samples=samples, seed=seed)
         self.model: Model | None = model if hasattr(model, "sample") else None
         if self.model is None:
-            self.drawn = as_matrix(model, "samples")
+            self.drawn = as_matrix(holdings.repeated(model, "samples"), "samples")
             self.samples, self.alphabet = len(self.drawn), Alphabet.of(self.drawn)
             self.space = Space(self.drawn.shape[1], len(self.alphabet))
         else:

@@ -164,6 +164,8 @@ def plain(value: Any) -> Any:
         return plain(_fields(value))
     if isinstance(value, np.ndarray | Tensor | np.generic):
         return plain(value.tolist())
+    if hasattr(value, "nodes") and hasattr(value, "edges"):  # a networkx graph, written down as its edges
+        return [plain(edge[:2]) for edge in value.edges]
     if isinstance(value, list | tuple | range):
         return [plain(entry) for entry in value]
     if isinstance(value, bytes):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from neurise import checks, deadline, devices
+from neurise import checks, deadline, devices, holdings
 from neurise._version import __version__
 from neurise.alphabet import Symbols
 from neurise.fields import Field
@@ -269,6 +269,8 @@ class Model(Estimator, ABC):
         It is that of the chain itself: sweeps that ``sample`` makes after or between its steps are left out, and so is a
         ``start`` other than the chain's own.
         """
+        if not isinstance(X, np.ndarray | Tensor):
+            X, y, _ = self._in_hand(X, y)
         x = self._fitted().encode(X)
         terms = [np.log(weight) + self._log_prob(x, label).numpy() for label, weight in self._label_rows(y, len(x))]
         total: np.ndarray = np.logaddexp.reduce(terms, axis=0)
@@ -280,15 +282,27 @@ class Model(Estimator, ABC):
         Without y, a model with labels bounds the sum over them. Like ``log_prob`` it is about the chain without sweeps.
         """
         checks.count("draws", draws, MOST_DRAWS)
+        if not isinstance(X, np.ndarray | Tensor):
+            X, y, _ = self._in_hand(X, y)
         x, generator = self._fitted().encode(X), devices.generator(seed, self.device_)
         return bound(lambda label: self._elbo(x, label, generator).numpy(), self._label_rows(y, len(x)), draws)
 
     def score(self, X: Symbols, y: Any = None) -> float:
-        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score. Without sweeps."""
+        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score. Without sweeps.
+
+        Rows that come with counts or weights, ``{"0101": 37}`` say, count as often as these say.
+        """
+        weights = None
+        if not isinstance(X, np.ndarray | Tensor):
+            X, y, weights = self._in_hand(X, y)
         try:
-            return float(self.log_prob(X, y).mean())
+            values = self.log_prob(X, y)
         except NotImplementedError:
-            return float(self.elbo(X, y, seed=0).value.mean())
+            values = self.elbo(X, y, seed=0).value
+        if weights is None:
+            return float(values.mean())
+        present = weights > 0  # a row that was never seen may be impossible
+        return float(np.average(values[present], weights=weights[present]))
 
     def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
         """Return the labels to condition on, (1,) tensors, and the probability of each: one for a given y, or all."""
@@ -387,6 +401,12 @@ class Model(Estimator, ABC):
         if not self.__sklearn_is_fitted__():
             raise RuntimeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
         return self.schema_
+
+    def _in_hand(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Open what holds rows, such as counts or a data set: rows, their labels where the model has labels, and weights."""
+        schema = self._fitted()
+        held = holdings.opened(X, sites=schema.space.sites)
+        return held.X, held.y if y is None and schema.labels is not None else y, held.weights
 
     def _label_rows(self, y: Any, n: int) -> list[tuple[Tensor | None, float]]:
         """Return the labels of n rows, as given; or every class for all of them, with its probability."""

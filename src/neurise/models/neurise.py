@@ -12,6 +12,7 @@ from neurise.conditionals.base import Conditionals
 from neurise.conditionals.moment_matched import match
 from neurise.deadline import Work
 from neurise.energies.frontier import adjacency
+from neurise.holdings.graphs import site_pairs
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
 from neurise.modeling.search_space import NOISE, SHARED, SearchSpace
@@ -32,10 +33,10 @@ class NeurISE(RoundRobinModel):
         width, depth: size of the network, by default one that suits the data.
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
             default the more the fewer rows there are.
-        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say. The
-            data's own conditionals, which sweeps draw from (``corrector__clean``), then look at no others. With
-            network="sparse" the parents of a site are chosen among the sites that the graph lets it depend on; "site_mlp"
-            gets ``architecture__pairwise``.
+        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say, or a
+            networkx graph whose nodes are sites (numbers from 0, or names of columns). The data's own conditionals, which
+            sweeps draw from (``corrector__clean``), then look at no others. With network="sparse" the parents of a site are
+            chosen among the sites that the graph lets it depend on; "site_mlp" gets ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
             those of the data. Hard noise only; implies ``architecture__pairwise`` with "site_mlp".
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``; by default a number that
@@ -85,7 +86,8 @@ class NeurISE(RoundRobinModel):
         if asked and self.architecture.pairwise is None and not self.is_of_rows:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
-            self.neighbours_ = adjacency(self.graph, self.schema_.order)
+            pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_, "names", None))
+            self.neighbours_ = adjacency(pairs, self.schema_.order)
             make = discovery.found("neurise.networks", self.network)
             if not self.corrector.clean and not (issubclass(make, RowNetwork) and make.takes_graph):
                 raise ValueError(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from neurise import holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.space import Space
@@ -60,7 +61,8 @@ def ask(model: Any, data: Any, *, y: Any, cycle: int | None, rows: int | None, s
 
 def _rows(data: Any, seed: int) -> tuple[np.ndarray, np.ndarray | None, str]:
     if not isinstance(data, Dataset):
-        return as_matrix(data, "data"), None, "data"
+        held = holdings.opened(data, "data")
+        return as_matrix(held.X, "data"), held.weights, "data"
     if data.train is not None:
         X, weights = data.train, data.weights
     elif data.test is not None:
