@@ -65,10 +65,8 @@ class Path:
         return torch.stack(kept, dim=1) if kept else self.chosen.new_full((len(self.chosen), 1), -1)
 
 
-def forward(
-    design: Design, judge: Design | None, allowed: Tensor, *, most: int, unit: float, work: Work
-) -> tuple[Path, Tensor]:
-    """Add parents among the ``allowed`` (sites, sites), at most so many; return the path and its last regressions.
+def forward(design: Design, judge: Design | None, allowed: Tensor, *, most: int, unit: float, work: Work) -> Path:
+    """Add parents among the ``allowed`` (sites, sites), at most so many.
 
     Without rows held back, the ``judge``, the threshold is one unit. With them the least of all is gone down to, unless the
     rows held back have said before that enough is enough.
@@ -96,7 +94,7 @@ def forward(
             total = float(path.scores[-1].double().sum())
             since = 0 if total < best * (1 - LEAST) else since + 1
             best = min(best, total)
-    return path, theta
+    return path
 
 
 def offers(design: Design, chosen: Tensor, theta: Tensor, live: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:

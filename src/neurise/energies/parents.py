@@ -8,8 +8,8 @@ whose terms have a heavy-tailed law of scale s and cut c beforehand (:mod:`neuri
 
 **Forward.** Parents join one after another (:mod:`neurise.energies.forward_selection`), until none adds more than a threshold.
 **Backward.** A parent that was useful at first may be told by later ones: those whose loss costs less than the threshold go.
-**Again.** Threshold and scale depend on each other: at a small scale many weak parents help, at a large one they harm. Both are
-chosen by rows that were held back, first the threshold, then s and c; where others are better, parents are looked for with those.
+**Twice.** Threshold and prior depend on each other: at a small scale many weak parents help, at a large one they harm. Both are
+chosen by rows that were held back, first the threshold, then the prior; a search for few parents finds the prior of the real one.
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ TAILS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 """Cuts c of their tails that are tried."""
 WAYS = ((0, 1), (-1, 0), (1, 0), (0, -1))
 """How a neighbour in the two lists is reached."""
-AGAIN = 2
-"""So often parents are looked for at most, each time with a better scale."""
-LEAST = 1e-4
-"""Shares of the nats by which a scale must be better for parents to be looked for again."""
+SCOUT = 8
+"""Parents that are looked for to find a prior; with that the search begins again."""
 
 
 class Parents(NamedTuple):
@@ -103,19 +101,18 @@ def _all_of(allowed: Tensor) -> Tensor:
 
 
 def find(design: Design, judge: Design | None, allowed: Tensor, most: int, work: Work) -> Fitted:
-    """Look for parents, and again with the scale that suits them, as long as that is better."""
+    """Look for a few parents to find a prior that suits them, and with that for as many as help."""
     best, unit = None, criterion(design)
-    for _ in range(AGAIN):
-        path, _ = forward(design, judge, allowed, most=most, unit=unit, work=work)
+    for number in (min(most, SCOUT), most) if judge else (most,):
+        path = forward(design, judge, allowed, most=number, unit=unit, work=work)
         threshold = path.threshold(unit) if judge else unit
         chosen, theta = backward(design, path.until(threshold), threshold, work)
         found = penalised(design, judge, chosen, theta, work)
-        if best is not None and not found.score < best.score * (1 - LEAST):
+        if best is None or found.score < best.score:
+            best = found
+        if number == most or not work.left():
             break
-        best = found
-        if found.prior == design.prior or not work.left():
-            break
-        design = design.with_prior(found.prior)
+        design = design.with_prior(best.prior)
     assert best is not None
     return best
 

@@ -229,7 +229,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "batch size": best.batch_size,
             "stretch": best.stretch if best.stretch > 1 else None,
             "learning rate": best.learning_rate,
-            "sweeps": sum(self.sweeps_of(None).values()) or None,
+            "sweeps": (self.sweeps_ if self.corrector.sweeps is None else self.corrector.sweeps) or None,
         }
 
     @property
