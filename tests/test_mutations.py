@@ -17,7 +17,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
 
 NOISE, EXACT, LIKELIHOOD = "noise/round_robin.py", "exact.py", "likelihood.py"
-OBJECTIVE, FORWARD = "modeling/round_robin_objective.py", "energies/forward_selection.py"
+OBJECTIVE, REGRESSIONS = "modeling/round_robin_objective.py", "energies/regressions.py"
 LAYERS, VIEW, COMMITTEE = "networks/parts/layers.py", "conditionals/base.py", "conditionals/committee.py"
 JOBS, TERMS, KNOWN = "modeling/trained.py", "networks/pairwise_terms.py", "conditionals/known_sites.py"
 ATTENTION, WITHIN = "networks/parts/attention.py", "networks/parts/within_group.py"
@@ -80,14 +80,17 @@ MUTATIONS = {
     "sized: rows for tokens": ("modeling/sizes.py", "rows * sites < tokens", "rows < tokens", "modeling/test_sizes.py"),
     "parts: all of the time for each": (JOBS, "1 / (len(jobs) - number)", "1.0", "modeling/test_jobs.py"),
     "parts: the time of the slower": (JOBS, "sum(max((r[name] for r in own), default=0.0) for own in until)", "max(max((r[name] for r in own), default=0.0) for own in until)", "modeling/test_jobs.py"),
-    "parents: sites that are not seen": (FORWARD, "offered.masked_fill_(~allowed[part], 0.0)", "offered", "energies/test_parents.py"),
+    "parents: sites that are not allowed": ("energies/forward_selection.py", "offered.masked_fill_(~allowed[part], 0.0)", "offered", "energies/test_parents.py"),
     "frontier: neighbours alone": ("energies/frontier.py", "if len(after) > 1:", "if False:", "energies/test_frontier.py"),
+    "parents: a wrong slope of the penalty": ("energies/small_regressions.py", "(1 + outcomes**2) / (", "(2 + outcomes**2) / (", "energies/test_parents.py"),
+    "pairwise: sites that are not seen": (REGRESSIONS, "+ RIDGE * ahead.weight) * self.mask", "+ RIDGE * ahead.weight)", "energies/test_pairwise_regression.py"),
+    "regressions: never a shorter step": (REGRESSIONS, "bend * LESS_BEND, bend * 2)", "bend * LESS_BEND, bend)", "energies/test_regressions.py"),
     "causal: a site sees its own token": (WITHIN, "[:, None] < order", "[:, None] <= order", "networks/test_causal.py"),
     "causal: later places are seen": (ATTENTION, "is_causal=True", "is_causal=False", "networks/test_causal.py"),
     "causal: a walk forgets distances": (ATTENTION, "self.turns[place : place + 1]", "self.turns[:1]", "networks/test_causal.py"),
     "causal: dropout while rows are scored": ("modeling/row_objective.py", "x, y, fold, _ = drawn\n        logits, tokens = self._varying(network(x, y), x)", "x, y, fold, _ = drawn\n        logits, tokens = self._varying(network(x, y, _), x)", "modeling/test_causal_model.py"),
     "known sites: noised before they are scored": (KNOWN, "self.log_known(sites, torch.zeros_like(sites))", "self.log_known(sites, torch.ones_like(sites))", "sampling/test_row_walks.py"),
-    "regressions: a wrong slope of the penalty": ("energies/small_regressions.py", "(1 + outcomes**2) / (", "(2 + outcomes**2) / (", "energies/test_parents.py"),
+    "regressions: a site in the place of another": (REGRESSIONS, "places = places[busy]", "places = busy", "energies/test_regressions.py"),
 }  # fmt: skip
 
 

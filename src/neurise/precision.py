@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import Tensor
+
+SHORT = ~0x1FFF
+"""The bits of a float32 that a product keeps which rounds to eleven of them: all but the last thirteen."""
 
 
 @contextmanager
@@ -22,3 +26,13 @@ def arithmetic(precision: str) -> Iterator[None]:
             yield
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+def product_in_two(features: Tensor, factor: Tensor) -> Tensor:
+    """Multiply features that have one bit, ±½, by numbers that are cut into two parts of which nothing much is lost.
+
+    A GPU is several times faster where it may round factors to eleven bits.
+    """
+    high = (factor.contiguous().view(torch.int32) & SHORT).view(torch.float32)
+    with arithmetic("tf32"):
+        return features @ high + features @ (factor - high)

@@ -16,6 +16,7 @@ import neurise
 from neurise import exact
 from neurise.conditionals.committee import Committee
 from neurise.energies import pairwise_regression as pairwise
+from neurise.energies import regressions
 from neurise.energies.frontier import adjacency
 from neurise.modeling.trained import TrainedModel
 from neurise.networks.pairwise_terms import PairwiseTerms
@@ -26,6 +27,14 @@ PART = "pattern.parts.0."
 """Where a stack of sums has its pairwise terms."""
 STATES = pytest.mark.parametrize("states", [2, 3])
 SITES = 4
+
+
+@pytest.fixture(autouse=True)
+def _fewer_penalties(monkeypatch: pytest.MonkeyPatch) -> None:
+    # All that is compared has the same, and two that are judged by one fold are fast.
+    monkeypatch.setattr(regressions, "STRENGTHS", (0.2, 0.02))
+    monkeypatch.setattr(regressions, "FEW_ROWS", 0)
+    monkeypatch.setattr(regressions, "ITERATIONS", 60)
 
 
 def data(states: int, n: int = 200, seed: int = 0) -> np.ndarray:
@@ -64,10 +73,10 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, torch.Tenso
 
 
 def by_fit(x: np.ndarray, states: int, sees: torch.Tensor, seed: int) -> pairwise.Terms:
-    """What the regressions give for the rows that are not held back, judged by the others."""
+    """What the regressions give for the rows that are not held back."""
     rows = Rows(torch.from_numpy(x).to(torch.uint8))
-    kept, held = tiny.model(training__validation_fraction=0.1).divide(rows, None, seed)  # type: ignore[attr-defined]
-    return pairwise.fit(kept, held, states, sees, seed=seed, device=torch.device("cpu"))
+    kept = tiny.model(training__validation_fraction=0.1).divide(rows, None, seed)[0]  # type: ignore[attr-defined]
+    return pairwise.fit(kept, None, states, sees, seed=seed, device=torch.device("cpu"))[0]
 
 
 @STATES
@@ -172,10 +181,8 @@ def test_each_member_of_a_committee_has_terms_without_its_fold(monkeypatch: pyte
     rows = with_folds(Rows(torch.from_numpy(x).to(torch.uint8)), 4, seed=3)
     assert rows.fold is not None
     later = torch.ones(SITES, SITES, dtype=torch.bool).triu(1)
-    expected = []
-    for member in range(3):
-        own, held = (Rows(rows.x[which]) for which in (rows.fold != member, rows.fold == member))
-        expected.append(pairwise.fit(own, held, 3, later, seed=3, device=torch.device("cpu")))
+    parts = [rows.fold != member for member in range(3)]
+    expected = pairwise.fit(Rows(rows.x), None, 3, later, parts=parts, seed=3, device=torch.device("cpu"))
     for number, (member, one) in enumerate(zip(fitted.conditionals_, expected, strict=True)):
         own = member.network.parts[0]
         assert torch.equal(before[f"{PART}pair"][number], own.pair)

@@ -41,7 +41,7 @@ def test_the_terms_have_no_slope_left_but_that_of_the_penalty(space: Space, weig
     if weighted:
         rows = Rows(rows.x, None, 1.0 + torch.arange(400).double() % 3)
     near = ring(space.sites)
-    terms = neighbours.fit(rows, space.states, near, device=CPU)
+    terms = neighbours.fit(rows, space.states, near, device=CPU)[0]
     weight = torch.ones(400).double() if rows.weights is None else rows.weights
     count, share = float(weight.sum()), weight / weight.sum()
     error = torch.softmax(logits(terms, rows.x, space.states), -1)
@@ -58,7 +58,7 @@ def test_the_terms_have_no_slope_left_but_that_of_the_penalty(space: Space, weig
 
 @SPACES
 def test_sites_that_are_not_neighbours_are_not_looked_at(space: Space) -> None:
-    terms = neighbours.fit(drawn(space, 300), space.states, ring(space.sites), device=CPU)
+    terms = neighbours.fit(drawn(space, 300), space.states, ring(space.sites), device=CPU)[0]
     blocks = terms.pair.view(space.sites, space.states, space.sites, space.states).abs().amax((1, 3))
     assert torch.equal(blocks > 0, ring(space.sites))
 
@@ -71,7 +71,7 @@ def test_of_many_rows_the_conditionals_are_those_of_the_law(space: Space) -> Non
     drawn, counts = torch.from_numpy(oracles.draw(space, law, n, 1)).to(torch.uint8).unique(dim=0, return_counts=True)
     rows = Rows(drawn, None, counts.double())  # the same as n rows, in far less time
     every = ~torch.eye(space.sites, dtype=torch.bool)
-    terms = neighbours.fit(rows, space.states, every, device=CPU)
+    terms = neighbours.fit(rows, space.states, every, device=CPU)[0]
     x = torch.tensor(oracles.configurations(space))
     said = torch.softmax(logits(terms, x, space.states), -1)
     for site in range(space.sites):
@@ -79,3 +79,12 @@ def test_of_many_rows_the_conditionals_are_those_of_the_law(space: Space) -> Non
         # Some twenty numbers are estimated from n rows: in the mean over the law, squared errors are about their number over n.
         off = (torch.from_numpy(law) * (said[:, site] - true).pow(2).sum(-1)).sum()
         assert float(off) < 10 * (1 + (space.sites - 1) * (space.states - 1)) * (space.states - 1) / n
+
+
+def test_a_part_of_the_rows_is_fitted_by_itself() -> None:
+    space = pairwise_models.SPACES[0]
+    rows, near = drawn(space, 300), ring(space.sites)
+    half = torch.arange(300) < 150
+    part = neighbours.fit(rows, space.states, near, parts=[half], device=CPU)[0]
+    alone = neighbours.fit(Rows(rows.x[:150]), space.states, near, device=CPU)[0]
+    torch.testing.assert_close(part, alone)

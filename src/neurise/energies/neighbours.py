@@ -7,6 +7,8 @@ that are a priori normal with variance 1/c, so the more rows there are, the less
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -28,11 +30,22 @@ def fit(
     states: int,
     near: Tensor,
     *,
+    parts: Sequence[Tensor | None] = (None,),
     device: torch.device,
     work: Work | None = None,
-) -> Terms:
-    """Fit the terms of every site with its neighbours, (sites, sites) booleans. Sites that the time does not reach have none."""
-    return expanded(_fitted(sample_of(rows, states, device), near.cpu(), work or Work()), near.shape[0], states)
+) -> list[Terms]:
+    """Fit the terms of every site with its neighbours, (sites, sites) booleans, for each of the parts of the rows (None: all).
+
+    Sites that the time does not reach have no terms.
+    """
+    work = work or Work()
+    sample, neighbours = sample_of(rows, states, device), near.cpu()
+    chosen = [sample if part is None else sample.part(part[sample.place].to(sample.weight)) for part in parts]
+    found = list[Terms]()
+    for number, one in enumerate(chosen):
+        own = _fitted(one, neighbours, work.part(1 / (len(chosen) - number)))
+        found.append(expanded(own, near.shape[0], states))
+    return found
 
 
 def _fitted(sample: Sample, near: Tensor, work: Work) -> Fit:

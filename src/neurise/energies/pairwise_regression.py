@@ -4,28 +4,32 @@ The conditional of site u given the sites that it sees is taken to be
 
 .. math:: \log \mu(x_u = a \mid x) = b_{ua} + \sum_{i\ \mathrm{seen}} A_{ua, i x_i} + \text{const},
 
-with few i for each u: those that tell most about it (:mod:`neurise.energies.parents`). How many, and how large their terms may be,
-is what says most about rows that were not looked at. A network that starts from there has only the rest to learn.
+a sparse regression (:mod:`neurise.energies.regressions`) with the penalty :math:`\lambda \sum_{u,i} \lVert A_{u,i} \rVert`. It
+removes pairs of sites that tell nothing about each other; those that are left are then fitted again without it. λ is the one
+that says most about rows that were not looked at. The problem is convex, so what is found is found for certain, and a network
+that starts from there has only the rest to learn. Where that takes long, the sites that tell most about each site are looked
+for instead (:mod:`neurise.energies.parent_terms`), which says as much about other rows in a fraction of the time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from neurise.deadline import Work
-from neurise.energies.parents import Parents, of_rows
-from neurise.energies.regressions import Fit
-from neurise.rows import Rows, split, without_fold
+from neurise.energies.regressions import FOLDS, STRENGTHS, Fit, best_candidate, fitted_parts, sample_of
+from neurise.rows import Rows
 
 SMALL = 2**17
 """Tokens up to which a GPU would take longer to be told what to do than a CPU to do it."""
-MOST = 64
-"""Parents that a site may have; far fewer are enough for all data that were looked at."""
-HELD = 0.1
-"""Share of the rows that are held back where nobody has held any back."""
+
+LARGE = 2e7
+"""Rows × columns² from which on few sites are looked for: the penalised fit of all pairs is no longer a matter of seconds."""
 
 
 class Terms(NamedTuple):
@@ -42,29 +46,29 @@ def fit(
     states: int,
     sees: Tensor,
     *,
+    parts: Sequence[Tensor | None] = (None,),
     seed: int,
     device: torch.device,
     work: Work | None = None,
-) -> Terms:
+) -> list[Terms]:
     """Fit the terms of all sites; ``sees`` (sites, sites) says which sites i the conditional of u looks at.
 
-    ``held`` are rows to judge by; without them some of the rows are held back.
+    There is one fit for each of the parts of the rows, given as booleans (n,) (None: all rows), all with the strength of the
+    penalty that is best for all of the rows. Of a time that is limited, half goes into finding that strength.
     """
-    device = torch.device("cpu") if rows.x.numel() <= SMALL else device
-    if held is None:
-        rows, held = split(rows, HELD, generator=torch.Generator().manual_seed(seed))
-    found = of_rows(rows, held, states, sees.to(device), most=MOST, work=work)
-    return expanded(dense(found), sees.shape[0], states)
+    work = work or Work()
+    if len(rows) * (sees.shape[0] * (1 if states == 2 else states)) ** 2 > LARGE:
+        from neurise.energies import parent_terms  # which is built on this file
 
-
-def dense(found: Parents) -> Fit:
-    """Write the regressions on parents as those on all sites."""
-    sites, _, inner, _ = found.weight.shape
-    weight = found.weight.new_zeros(sites, sites + 1, inner, inner)  # the last place is for parents that are not there
-    place = torch.where(found.sites >= 0, found.sites, sites)[..., None, None].expand_as(found.weight)
-    weight.scatter_(1, place, found.weight)
-    lines = weight[:, :-1].permute(0, 3, 1, 2)  # (sites, outcomes, sites, features)
-    return Fit(lines.reshape(sites * inner, sites * inner), found.bias[:, 0].flatten())
+        return parent_terms.fit(rows, held, states, sees, parts=parts, seed=seed, device=device, work=work)
+    if rows.x.numel() <= SMALL:
+        device = torch.device("cpu")
+    sample, sites = sample_of(rows, states, device), sees.shape[0]
+    mask = sees.to(sample.features).repeat_interleave(sample.outcomes, 0).repeat_interleave(sample.outcomes, 1)
+    aside = None if held is None else sample_of(held, states, device)
+    best = best_candidate(sample, mask, aside, seed, work.part(0.5))
+    found = fitted_parts(sample, mask, best, parts, work)
+    return [expanded(fit, sites, states) for fit in found]
 
 
 def expanded(found: Fit, sites: int, states: int) -> Terms:
@@ -83,48 +87,46 @@ class Untrained(Protocol):
 
     objective: Any  # with ``network``, a stack, and ``frame``
     rows: Rows
-    held: Rows | None
     seed: int
 
 
 @torch.no_grad()
-def fit_terms(job: Untrained, work: Work, *, graph: Tensor | None = None) -> None:
+def fit_terms(job: Untrained, work: Work, *, held: Rows | None = None, graph: Tensor | None = None) -> None:
     """Fit the pairwise terms of stacked networks, sums whose first part is a ``PairwiseTerms``.
 
     Step u sees the sites after u. The terms of the clean conditionals, if the networks have such, see all other sites, or
     the neighbours in a ``graph``, (sites, sites) booleans. Where rows have folds, network k gets terms that were fitted
-    without fold k, and judged by it.
+    without fold k.
     """
-    network, frame = job.objective.network, job.objective.frame
+    network, frame, rows = job.objective.network, job.objective.frame, job.rows
     terms: dict[str, nn.Parameter] = dict(network.pattern.get_submodule("parts.0").named_parameters())
     states, device, varies = frame.noise.space.states, frame.constant.device, (frame.constant < 0).cpu()
     place = torch.arange(len(varies))
     every = (place[:, None] != place) & varies & varies[:, None]
-    sights = {"": (place[:, None] < place) & every}
+    without = [None if rows.fold is None else rows.fold != member for member in range(network.size)]
+    own = replace(rows, fold=None)
+    kinds = 1 + ("clean_pair" in terms)
+    total = kinds * (2 * len(STRENGTHS) * FOLDS + (len(STRENGTHS) + 1) * network.size)
+    work = work.part(1.0, what="pairwise terms", unit="regressions", total=total)
+    fit_all = partial(fit, own, held, states, parts=without, seed=job.seed, device=device)
+    found = {"": fit_all((place[:, None] < place) & every, work=work.part(1 / kinds))}
     if "clean_pair" in terms:
-        sights["clean_"] = every
-    work = work.part(1.0, what="pairwise terms", unit="fits", total=len(sights) * network.size)
-    for member in range(network.size):
-        rows, held = without_fold(job.rows, job.held, member)
-        found = dict[str, Terms]()
-        for number, (kind, sees) in enumerate(sights.items(), member * len(sights)):
-            own = work.part(1 / (len(sights) * network.size - number))
-            if kind and graph is not None:
-                from neurise.energies import neighbours  # which is built on this file
+        from neurise.energies import neighbours  # which is built on this file
 
-                found[kind] = neighbours.fit(rows, states, every & graph, device=device, work=own)
-            else:
-                found[kind] = fit(rows, held, states, sees, seed=job.seed, device=device, work=own)
-            work.left(done=1)
-        if "clean_" in found:  # step 0 is both: it sees everything
-            for chain, clean in zip(found[""], found["clean_"], strict=True):
-                chain[0] = clean[0]
-        for kind, fitted in found.items():
-            for name, values in fitted._asdict().items():
-                target = terms[f"{kind}{name}"][member]
-                target.copy_(values.to(target))
+        near = None
+        if graph is not None:
+            near = neighbours.fit(own, states, every & graph, parts=without, device=device, work=work)
+        found["clean_"] = near or fit_all(every, work=work)
     if work.shown is not None:
         work.shown.progress.close()
+    for member in range(network.size):
+        if "clean_" in found:  # step 0 is both: it sees everything
+            for chain, clean in zip(found[""][member], found["clean_"][member], strict=True):
+                chain[0] = clean[0]
+        for kind, fitted in found.items():
+            for name, values in fitted[member]._asdict().items():
+                target = terms[f"{kind}{name}"][member]
+                target.copy_(values.to(target))
 
 
 def freeze_terms(network: Any) -> None:

@@ -193,7 +193,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
         else:
             best = suited(0, 1, 2, gpu=False)  # before there are any data: settings for little
         own: dict[str, Any] = {name: getattr(self, name) for name in ("width", "depth", "members", "steps")}
-        own |= {name: getattr(self.training, name) for name in ("batch_size", "learning_rate", "precision")}
+        own |= {
+            name: getattr(self.training, name) for name in ("batch_size", "learning_rate", "precision", "weight_decay")
+        }
         best = best._replace(**{name: value for name, value in own.items() if value is not None})
         wanted = self.architecture.pairwise
         if wanted is None:
@@ -343,7 +345,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             if isinstance(objective, RowObjective):
                 options["prepare"] = partial(RowObjective.begin, graph=self.neighbours_)
             elif pairwise and self._is_hard:
-                options["prepare"] = partial(fit_terms, graph=self.neighbours_)
+                options["prepare"] = partial(fit_terms, held=held, graph=self.neighbours_)
                 options["freeze"] = freeze_terms
             job = self.job(replace(objective, folds=folds), own, aside, run, order=order, **options)
             rows_per_step = max(1, round(job.settings.batch_size / best.stretch))
@@ -353,13 +355,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
-        cleaning = clean_part.CLEANING * self._has_clean_part
+        cleaning = clean_part.CLEANING * bool(self.corrector.clean and self.is_of_rows)
         return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_ + cleaning
-
-    @property
-    def _has_clean_part(self) -> bool:
-        """Whether the data's own conditionals are learnt apart, since the network looks at one side of a site."""
-        return self.is_of_rows and bool(self.corrector.clean)
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
@@ -405,7 +402,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
             learnt = self._calibrated(learnt, rows, run, work)
         part, self.sweeps_ = None, 0
-        if self._has_clean_part and self.stopped_ not in ("interrupted", "diverged"):
+        if self.corrector.clean and self.is_of_rows and self.stopped_ not in ("interrupted", "diverged"):
             part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
             learnt = WithClean(learnt, part)
         if bool((constant >= 0).any()):

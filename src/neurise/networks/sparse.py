@@ -22,6 +22,11 @@ from neurise.space import Space
 SIDES = ("after", "both")
 """Among which sites the parents of a site are: those after it, as in the chain, or all others, as sweeps need them."""
 
+MANY_ROWS = 10_000
+"""Rows from which on perceptrons may learn fast."""
+FEW_PARENTS = 4
+"""Of more parents each has smaller first weights, so that perceptrons of many are not steeper than those of few."""
+
 
 class Sparse(RowNetwork):
     r"""Logits of each site from its parents P(u), a linear part and a small perceptron of ``width`` units:
@@ -68,8 +73,10 @@ class Sparse(RowNetwork):
 
     @classmethod
     def suited(cls, rows: int, space: Space, *, gpu: bool) -> Mapping[str, Any]:
-        """Return sizes for networks of a few parents each."""
-        return {"width": 32, "depth": 1, "members": 1, "batch_size": 512, "learning_rate": 2e-3, "steps": 2000}
+        """Return sizes for networks of a few parents each. The decay is the perceptrons' alone: what was solved for stays."""
+        rate = 1e-2 if rows >= MANY_ROWS else 2e-3  # few rows are soon learnt by heart
+        sizes = {"width": 32, "depth": 1, "members": 1, "batch_size": 512, "steps": 2000}
+        return {**sizes, "learning_rate": rate, "weight_decay": 0.3}
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the perceptrons; without parents every conditional is uniform."""
@@ -106,6 +113,8 @@ class Sparse(RowNetwork):
         self.chosen[:, :count] = found.sites
         self.linear[:, : count * self.features] = found.weight.flatten(1, 2)
         self.bias.copy_(found.bias)
+        crowd = (found.sites >= 0).sum(1).clamp(min=FEW_PARENTS)
+        self.first.mul_((FEW_PARENTS / crowd).sqrt()[:, None, None])
 
     def bytes_per_row(self, *, training: bool) -> int:
         """Features of all parents, and a hidden layer a site."""
