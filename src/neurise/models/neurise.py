@@ -99,7 +99,7 @@ class NeurISE(RoundRobinModel):
                 f"calibrate=True corrects the moments of one chain, and architecture__orders={self.architecture.orders!r} "
                 "mixes several; set architecture__orders=1 or calibrate=False"
             )
-        if self.is_of_rows:
+        if asked and self.is_of_rows:
             return
         if asked and not (self._is_hard and self.chosen_.pairwise and self.network == "site_mlp"):
             raise ValueError(
