@@ -17,6 +17,7 @@ from neurise._version import __version__
 
 if TYPE_CHECKING:
     from neurise import datasets, dimod_bridge, exact, losses, metrics, povm, presets, structure, theory
+    from neurise.bins import bins
     from neurise.evaluation import evaluate
     from neurise.holdings import counts
     from neurise.loading import load
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from neurise.models.neurise import NeurISE
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
+    from neurise.mutagenesis import mutations
+    from neurise.scoring import surprise
     from neurise.space import Space
+    from neurise.stored import open_rows
     from neurise.training.settings import Training
 
 __all__ = [
@@ -50,6 +54,7 @@ __all__ = [
     "Space",
     "Training",
     "__version__",
+    "bins",
     "counts",
     "datasets",
     "dimod_bridge",
@@ -59,9 +64,12 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "mutations",
+    "open_rows",
     "povm",
     "presets",
     "structure",
+    "surprise",
     "theory",
 ]
 
@@ -73,10 +81,14 @@ _PLACES = {
     "Model": "modeling.model",
     "Space": "space",
     "Training": "training.settings",
+    "bins": "bins",
     "counts": "holdings",
     "evaluate": "evaluation",
     "fit_many": "modeling.many",
     "load": "loading",
+    "mutations": "mutagenesis",
+    "surprise": "scoring",
+    "open_rows": "stored",
 }
 
 

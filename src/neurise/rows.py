@@ -50,18 +50,45 @@ class Source(Protocol):
         """Repeat the rows to make n of them, each as often as its weight says to within one, in random order."""
 
 
+class Chunks(Protocol):
+    """A sequence of rows that is cut into chunks."""
+
+    @property
+    def empty(self) -> Batch:
+        """No rows, of the types that there are."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
+    def chunk(self, number: int, size: int) -> Batch:
+        """Return the rows of a chunk, which follow from its number."""
+
+
+class Stream(Chunks, Protocol):
+    """Rows that are on disk."""
+
+    @property
+    def digest(self) -> str:
+        """Tells the files from others."""
+
+    def in_order(self, order: Sequence[int]) -> Stream:
+        """Return the rows with their sites in another order."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """Tokens (N, sites) uint8, labels (N,), weights (N,) float64 and folds (N,) uint8; each but the tokens may be None.
 
     Without weights all rows count the same. The fold of a row is the number of the committee member that must not learn
-    from it, and is validated by it.
+    from it, and is validated by it. With a ``stream`` these rows are a uniform sample, for what needs rows at once, of more that
+    are on disk: minibatches come from there.
     """
 
     x: Tensor
     y: Tensor | None = None
     weights: Tensor | None = None
     fold: Tensor | None = None
+    stream: Stream | None = None
     advance: ClassVar[None] = None  # rows that are all here are always ready
 
     def __len__(self) -> int:
@@ -87,7 +114,10 @@ class Rows:
 
     def in_order(self, order: Sequence[int] | None) -> Rows:
         """Return the rows with their sites in another order; None leaves them as they are."""
-        return self if order is None else replace(self, x=self.x[:, list(order)])
+        if order is None:
+            return self
+        stream = None if self.stream is None else self.stream.in_order(order)
+        return replace(self, x=self.x[:, list(order)], stream=stream)
 
     def has_all_folds(self, folds: int) -> bool:
         """Whether there is a row in each of the folds."""
@@ -98,8 +128,8 @@ class Rows:
         return self if self.fold is None else self.take(torch.nonzero(self.fold < number).flatten())
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Rows:
-        optional = (None if part is None else change(part) for part in (self.y, self.weights, self.fold))
-        return Rows(change(self.x), *optional)
+        y, weights, fold = (None if part is None else change(part) for part in (self.y, self.weights, self.fold))
+        return Rows(change(self.x), y, weights, fold)
 
     @cached_property
     def _cumulative(self) -> Tensor | None:

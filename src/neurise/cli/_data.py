@@ -24,6 +24,10 @@ CountColumn = Annotated[
     str | None,
     typer.Option(help="Where the counts or weights are: a column of a .csv file (name, or number from 0)."),
 ]
+DropColumn = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Leave a column of a .csv file out. May be repeated."),
+]
 Rows = Annotated[
     int, typer.Option("--rows", "-n", min=1, help="How many rows to draw, of a data set that is a law and no file.")
 ]
@@ -40,24 +44,37 @@ def resolve(
     label_column: str | None = None,
     count_column: str | None = None,
     *,
+    drop_column: list[str] | None = None,
     rows: int | None = ROWS,
     rows_seed: int = 0,
+    weigh: bool = True,
 ) -> Dataset:
     """Find a data set by what was typed.
 
     It is a file if there is one, or if it ends like one; else the name of a data set. Both may carry options,
     ``NAME:option=value,option=value``. A data set that is a law alone gets ``rows`` rows drawn from it, unless that is None.
+    Without ``weigh``, sequences are not weighed by how many resemble them, which takes the square of their number.
     """
     name, texts = split(data)
-    return with_rows(load(name, with_columns(name, texts, label_column, count_column)), rows, rows_seed)
+    if not weigh and _is_alignment(name):
+        texts = {"theta": "none", **texts}
+    return with_rows(load(name, with_columns(name, texts, label_column, count_column, drop_column)), rows, rows_seed)
 
 
 def with_columns(
-    name: str, texts: Mapping[str, str], label_column: str | None, count_column: str | None
+    name: str,
+    texts: Mapping[str, str],
+    label_column: str | None,
+    count_column: str | None,
+    drop_column: list[str] | None = None,
 ) -> dict[str, str]:
-    """Add the columns of labels and of counts to the options of a file."""
+    """Add the columns of labels and of counts, and those to leave out, to the options of a file."""
     found = dict(texts)
-    for option, what, column in (("label_column", "labels", label_column), ("count_column", "counts", count_column)):
+    for option, what, column in (
+        ("label_column", "labels", label_column),
+        ("count_column", "counts", count_column),
+        ("drop_column", "columns", ",".join(drop_column) if drop_column else None),
+    ):
         if column is None:
             continue
         word = f"--{option.replace('_', '-')}"
@@ -85,6 +102,12 @@ def is_file(name: str) -> bool:
     from neurise.datasets.formats.endings import has_ending
 
     return Path(name).exists() or has_ending(Path(name))
+
+
+def _is_alignment(name: str) -> bool:
+    from neurise.datasets.formats.endings import FASTA, ending_of
+
+    return is_file(name) and not Path(name).is_dir() and ending_of(Path(name)) in FASTA
 
 
 def load(name: str, texts: Mapping[str, str]) -> Dataset:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neurise import discovery
+from neurise.cli._columns import Bins, alphabets_of
 from neurise.cli._configuration import Config, configured
-from neurise.cli._data import ROWS, SOURCE, CountColumn, LabelColumn, Rows, resolve
+from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Rows, resolve
 from neurise.cli._output import (
     Device,
     Force,
@@ -100,6 +101,8 @@ def train(
     device: Device = None,
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
+    drop_column: DropColumn = None,
+    bins: Bins = None,
     rows_drawn: Rows = ROWS,
     test_fraction: TestFraction = None,
     validation: Validation = None,
@@ -145,14 +148,15 @@ def train(
     params = preset | collect(kind, common, others or [])
     devices.resolve(device)
     with distributed.leader_first():  # of several processes, one downloads
-        rows = resolve(data, label_column, count_column, rows=rows_drawn)
+        rows = resolve(data, label_column, count_column, drop_column=drop_column, rows=rows_drawn)
     if rows.train is None:
         raise ValueError(f"{data} has no rows to learn from")
     rows, split = hold_back_tests(rows, test_fraction, seed)
-    rows, more = with_validation(rows, validation, kind, label_column, count_column)
+    rows, more = with_validation(rows, validation, kind, label_column, count_column, drop_column)
     if twice := [name for name in more if name in params]:
         raise ValueError(f"--validation {validation} and {twice[0]}={params[twice[0]]} say the same; leave one out")
     params |= more
+    params |= alphabets_of(rows, bins or [], params)
     if any(part is not None for part in (rows.validation, rows.test, rows.law)) and "alphabet" in kind.parameters():
         params.setdefault("alphabet", rows.symbols.tolist())  # the rows to learn from may lack a symbol that those have
     with _alone_in(output, state.parent):

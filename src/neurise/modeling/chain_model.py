@@ -21,6 +21,7 @@ from neurise.fields import Field
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Model, Request
+from neurise.modeling.site_terms import SiteTerms
 from neurise.sampling.clamped import draw_clamped
 from neurise.sampling.corrector import Sweeps, checked_sweeps
 from neurise.sampling.reverse import sample
@@ -75,7 +76,7 @@ class ChainModel(Model):
         return any(chain.order is not None for chain in self.chains)
 
     def conditional(self, X: Symbols, site: int, step: int | None = None, y: Any = None) -> np.ndarray:
-        r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet.
+        r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the site's alphabet.
 
         With ``step`` = t, where step t noises that site: the learnt conditional of the noised law μ_t. Without: the
         clean conditional :math:`\mu_0(x_u \mid x_{-u})`, from the network if it was taught it (``corrector__clean`` > 0), else
@@ -93,7 +94,7 @@ class ChainModel(Model):
                     f"likelihood of hard noise with hide_noised=True; step={place} gives the learnt conditional of the law "
                     f"noised by {place} steps"
                 )
-            return self._ratios_at(x, place, y)
+            return self._ratios_at(x, place, y)[:, : schema.space.digits[place]]
         asked = self.conditionals
         noise = asked.noise
         if step is not None and step not in range(place, noise.num_steps, schema.space.sites):
@@ -111,7 +112,7 @@ class ChainModel(Model):
             label = None if labels is None else labels[rows].to(self.device_)
             log_conditional = asked.log_conditional(t, u, x[rows].to(self.device_), label)
             parts.append(log_conditional.detach().double().softmax(-1).cpu().numpy())
-        return np.concatenate(parts)
+        return np.concatenate(parts)[:, : schema.space.digits[place]]
 
     @property
     def knows_clean(self) -> bool:
@@ -228,6 +229,21 @@ class ChainModel(Model):
         ]
         return self._log_mean(bounds)  # of several chains each is hard, and its bound the likelihood itself
 
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: torch.Generator) -> SiteTerms:
+        """Return the log-conditionals of the tokens along the chain; with soft noise, the shares of sites in the bound."""
+        if not self.has_likelihood:  # one chain: those of a mixture are hard
+            terms = likelihood.elbo_terms(self.conditionals, x, y, generator=generator)
+            return SiteTerms(terms, terms.sum(1), "bound", "elbo")
+        each = torch.stack([c.restored(likelihood.log_terms(c.conditionals, c.arranged(x), y)) for c in self.chains])
+        totals = each.sum(-1)  # (chains, n)
+        if len(each) == 1:
+            return SiteTerms(each[0], totals[0], "chain", "log_prob")
+        share = (
+            (totals - totals.logsumexp(0)).nan_to_num(0.0, neginf=-math.inf).exp()[..., None]
+        )  # of each chain in a row
+        mean = torch.where(share > 0, share * each, 0.0).sum(0)
+        return SiteTerms(mean, self._log_mean(list(totals)), "chains", "log_prob")
+
     @staticmethod
     def _log_mean(terms: Sequence[Tensor]) -> Tensor:
         r"""Return :math:`\log \frac1K \sum_k e^{a_k}` of the chains' log-likelihoods, (n,)."""
@@ -239,7 +255,8 @@ class ChainModel(Model):
         for chain in self.chains:
             # Where a chain in an order of its own starts does not matter: such a chain is hard.
             law = exact.chain_law(chain.conditionals, label, start, sweeps=steps)
-            laws.append(law if chain.order is None else out_of_order(law, self.space_, chain.order))
+            own = chain.conditionals.noise.space  # of the sites in the chain's order
+            laws.append(law if chain.order is None else out_of_order(law, own, chain.order))
         return laws[0] if len(laws) == 1 else torch.stack(laws).mean(0)
 
     # --- files -----------------------------------------------------------------------------------------------------

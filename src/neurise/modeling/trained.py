@@ -32,6 +32,7 @@ from neurise.training.loop import BrokenOff, TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
 from neurise.training.settings import DECAY, PRECISION, PRECISIONS, Settings, Training
 from neurise.training.state import CHECKPOINT, TrainingState, claimed, part_folder
+from neurise.training.streamed import StreamedRows
 
 SMALL = 2**23
 """Bytes of a batch below which one thread is as fast as several: its products are over before the others have begun."""
@@ -124,7 +125,7 @@ class Job:
                 before = work.spent
             rows: Source = self.rows
             held: Source | None = self.held
-            if self.device.type not in LEFT_ALONE:
+            if self.device.type not in LEFT_ALONE or self.rows.stream is not None:
                 rows, held = self._place(settings)
             self.stopped = train(
                 self.objective,
@@ -149,7 +150,7 @@ class Job:
     def _fingerprint(self, rows: Source, part: int) -> dict[str, Any]:
         """Return what a checkpoint must share with this run to be gone on from."""
         found = {
-            "data": digest(self.rows, self.held),
+            "data": digest(self.rows, self.held) + ("" if self.rows.stream is None else self.rows.stream.digest),
             "model": json.dumps(plain(self.params)),
             "seed": self.seed,
             "max_steps": self.settings.max_steps,
@@ -169,7 +170,11 @@ class Job:
             "batch_size": settings.batch_size,
             "seed": self.seed,
         }
-        rows = placing.place(self.rows, room=room, **options)
+        stream = self.rows.stream
+        if stream is not None:
+            rows: Source = StreamedRows(stream, settings.batch_size, self.device)
+        else:
+            rows = placing.place(self.rows, room=room, **options)
         left = None if room is None else room - rows.num_bytes
         return rows, None if self.held is None else placing.place(self.held, room=left, **options)
 

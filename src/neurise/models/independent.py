@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from neurise.batching import batches
 from neurise.categorical import draw, uniforms
 from neurise.modeling.model import Request
+from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.solved import SolvedModel
 
 
@@ -76,9 +77,15 @@ class Independent(SolvedModel):
         labels = self._class_of(y, len(x))
         return self._log_factors(x).sum(-1)[labels, torch.arange(len(x), device=self.device_)].cpu()
 
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: Generator) -> SiteTerms:
+        """Return the logarithm of every factor."""
+        terms = self._log_factors(x)[self._class_of(y, len(x)), torch.arange(len(x), device=self.device_)].cpu()
+        return SiteTerms(terms, terms.sum(1), "chain", "log_prob")
+
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Multiply the marginals out."""
         law = torch.ones(1, dtype=torch.float64, device=self.device_)
-        for marginal in self.tables_["marginals"][int(self._class_of(label, 1))]:
-            law = (law[:, None] * marginal).flatten()
+        marginals = self.tables_["marginals"][int(self._class_of(label, 1))]
+        for marginal, states in zip(marginals, self.space_.digits, strict=True):
+            law = (law[:, None] * marginal[:states]).flatten()
         return law

@@ -10,7 +10,7 @@ from neurise import devices
 from neurise.rows import Rows, Source
 from neurise.training.packed import PackedRows, pack, packed_bytes
 from neurise.training.stacked import ManyRows
-from neurise.training.streamed import StreamedRows
+from neurise.training.streamed import DrawnChunks, StreamedRows
 
 PACK_ABOVE = 2**24
 """Tokens that take more bytes than this are packed on a GPU. To unpack a minibatch costs two small kernels."""
@@ -34,7 +34,7 @@ def place(
     packed = replace(rows, x=pack(rows.x, states))
     if fits(bytes_in_all, room):
         return PackedRows(packed.to(device), sites, states)
-    return PackedRows(StreamedRows(packed, batch_size, seed, device), sites, states)
+    return PackedRows(StreamedRows(DrawnChunks(packed, seed), batch_size, device), sites, states)
 
 
 def place_many(parts: list[Rows], states: int, device: torch.device) -> Source:
@@ -56,8 +56,8 @@ def room_for_rows(device: torch.device, others: int) -> int | None:
 
 
 def is_streamed(source: Source) -> bool:
-    """Whether rows stay in the host's memory."""
-    return isinstance(source, PackedRows) and isinstance(source.packed, StreamedRows)
+    """Whether rows stay in the host's memory, or on its disk."""
+    return isinstance(source.packed if isinstance(source, PackedRows) else source, StreamedRows)
 
 
 def fits(size: int, room: int | None) -> bool:
