@@ -75,8 +75,8 @@ class Sparse(RowNetwork):
     def suited(cls, rows: int, space: Space, *, gpu: bool) -> Mapping[str, Any]:
         """Return sizes for networks of a few parents each. The decay is the perceptrons' alone: what was solved for stays."""
         rate = 1e-2 if rows >= MANY_ROWS else 2e-3  # few rows are soon learnt by heart
-        sizes = {"width": 32, "depth": 1, "members": 1, "batch_size": 512, "steps": 2000}
-        return {**sizes, "learning_rate": rate, "weight_decay": 0.3}
+        pace = {"batch_size": 512, "steps": 2000} if gpu else {"batch_size": 256, "steps": 500}
+        return {"width": 32, "depth": 1, "members": 1, **pace, "learning_rate": rate, "weight_decay": 0.3}
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the perceptrons; without parents every conditional is uniform."""
