@@ -94,3 +94,14 @@ def test_graph_needs_a_network_that_takes_it() -> None:
 )
 def test_the_fewest_sweeps_that_are_as_good_as_any(energies: list[float], pairs: list[float], best: int) -> None:
     assert fewest(energies, pairs) == best
+
+
+def test_columns_with_alphabets_of_their_own_are_swept_within_them() -> None:
+    generator = np.random.default_rng(0)
+    first = generator.integers(0, 4, 200)
+    table = {"kind": np.array(list("wxyz"))[first].tolist(), "even": np.where(first % 2, "no", "yes").tolist()}
+    pandas = pytest.importorskip("pandas")
+    model = neurise.NeurISE(network="sparse", corrector=neurise.Corrector(clean=0.25, sweeps=3))
+    drawn = model.fit(pandas.DataFrame(table), max_steps=2, verbose=False).sample(200, seed=0)
+    assert set(drawn["even"]) == {"yes", "no"}
+    assert float(neurise.exact.law(model, sweeps=2).sum()) == pytest.approx(1, abs=1e-9)
