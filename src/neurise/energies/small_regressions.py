@@ -139,12 +139,17 @@ class Design:
         every = torch.arange(len(chosen), device=chosen.device) if only is None else only
         found = chosen.new_zeros(len(chosen), dtype=theta.dtype) if before is None else before.clone()
         for part in self.blocks(every, chosen.shape[1]):
-            found[part] = nats(self.logits(chosen, theta, part), self.target[part]) @ self.sample.weight
+            found[part] = weighted(nats(self.logits(chosen, theta, part), self.target[part]), self.weights(part))
         return found
 
     def total(self, chosen: Tensor, theta: Tensor) -> float:
         """Nats of a row over all sites."""
         return float(self.scores(chosen, theta).double().sum())
+
+    def weights(self, part: Tensor) -> Tensor:
+        """Return the weights of the rows, (n,); or those for each of some sites, (part, 1, n), where targets are missing."""
+        weight, there = self.sample.weight, self.sample.there
+        return weight if there is None else (weight * there.T[part])[:, None]
 
     def costs(self, chosen: Tensor, theta: Tensor) -> Tensor:
         r"""Nats per row that the loss of each parent would cost, to second order, (sites, K).
@@ -155,7 +160,8 @@ class Design:
         base, parents = self.base.shape[1], chosen.shape[1]
         for part in self.blocks(torch.arange(len(chosen), device=chosen.device), parents):
             features = self.features(chosen[part])
-            curvature = self.curvature(features, torch.bmm(theta[part], features), self.shrink(theta[part]))
+            logits, shrink = torch.bmm(theta[part], features), self.shrink(theta[part])
+            curvature = self.curvature(features, logits, self.weights(part), shrink)
             inverse = torch.linalg.inv(curvature.double())[:, base:, base:]
             blocks = inverse.view(len(part), parents, outcomes, parents, outcomes).diagonal(
                 dim1=1, dim2=3
@@ -167,9 +173,8 @@ class Design:
             found.append(0.5 * (own * solved).sum((2, 3)))
         return torch.cat(found).to(theta.dtype)
 
-    def curvature(self, features: Tensor, logits: Tensor, shrink: Tensor) -> Tensor:
+    def curvature(self, features: Tensor, logits: Tensor, weight: Tensor, shrink: Tensor) -> Tensor:
         """Return the curvature of each site's regression, (sites, B + K·O, B + K·O)."""
-        weight = self.sample.weight
         bend = 0.5 * weight if self.sample.outcomes > 1 else weight * torch.sigmoid(logits) * torch.sigmoid(-logits)
         curvature = torch.bmm(features * bend, features.transpose(1, 2))
         return curvature + torch.diag_embed(shrink + ROUNDING)
@@ -180,6 +185,11 @@ def nats(logits: Tensor, target: Tensor) -> Tensor:
     if target.shape[1] == 1:
         return (functional.softplus(logits) - logits * target).squeeze(1)
     return torch.logsumexp(logits, dim=1) - (logits * target).sum(1)
+
+
+def weighted(values: Tensor, weight: Tensor) -> Tensor:
+    """Sum values (sites, n) over rows with their weights, those of :meth:`Design.weights`, (sites,)."""
+    return values @ weight if weight.dim() == 1 else (values * weight.squeeze(1)).sum(1)
 
 
 def solve(design: Design, chosen: Tensor, start: Tensor | None, *, rounds: int, only: Tensor | None = None) -> Tensor:
@@ -194,13 +204,13 @@ def solve(design: Design, chosen: Tensor, start: Tensor | None, *, rounds: int, 
         theta = (
             features.new_zeros(len(part), design.sample.outcomes, features.shape[1]) if start is None else start[part]
         )
-        found.append(_solved(design, features, design.target[part], theta, rounds))
+        found.append(_solved(design, features, design.target[part], design.weights(part), theta, rounds))
     return torch.cat(found)
 
 
-def _solved(design: Design, features: Tensor, target: Tensor, theta: Tensor, rounds: int) -> Tensor:
+def _solved(design: Design, features: Tensor, target: Tensor, weight: Tensor, theta: Tensor, rounds: int) -> Tensor:
     """Solve the regressions of a part of the sites, from ``theta`` on."""
-    binary, weight, factor = design.sample.outcomes == 1, design.sample.weight, features.new_zeros(0)
+    binary, factor = design.sample.outcomes == 1, features.new_zeros(0)
     rounds = rounds if binary else 4 * rounds  # a bound on the curvature makes shorter steps
     shrink = design.shrink(theta)
     best, least = theta, theta.new_full((len(theta), 1, 1), torch.inf)  # the lowest point so far, and its loss
@@ -208,18 +218,18 @@ def _solved(design: Design, features: Tensor, target: Tensor, theta: Tensor, rou
     for step in range(rounds + 1):
         logits = torch.bmm(theta, features)
         # A parent that has only just joined may climb over the edge of the penalty.
-        loss = ((nats(logits, target) @ weight) + design.penalty(theta))[:, None, None]
+        loss = (weighted(nats(logits, target), weight) + design.penalty(theta))[:, None, None]
         down = (loss <= least * (1 + NOISE)) if step > 1 else torch.ones_like(loss, dtype=torch.bool)
         best, least = torch.where(down, theta, best), torch.where(down, loss, least)
         length = torch.where(down, 1.0, length / 4)
         if step == rounds:
             break
         law = torch.sigmoid(logits) if binary else torch.softmax(logits, dim=1)
-        missing = (target - law) * weight
+        unexplained = (target - law) * weight
         if binary or step % REFRESH == 0:
             shrink = design.shrink(theta)
-            factor = torch.linalg.cholesky(design.curvature(features, logits, shrink))
-        gradient = torch.bmm(features, missing.transpose(1, 2)) - (shrink[:, None] * theta).transpose(1, 2)
+            factor = torch.linalg.cholesky(design.curvature(features, logits, weight, shrink))
+        gradient = torch.bmm(features, unexplained.transpose(1, 2)) - (shrink[:, None] * theta).transpose(1, 2)
         wanted = torch.cholesky_solve(gradient, factor).transpose(1, 2)
         change = torch.where(down, wanted, change)  # what was taken back is tried again, shorter
         theta = best + length * change * (LONGEST / change.abs().amax((1, 2), keepdim=True).clamp(min=LONGEST))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -57,7 +58,9 @@ def best_sweeps(asked: Conditionals, part: RowConditionals, held: Rows | None, *
     :math:`\sum_u \log \mu_0(x_u \mid x_{-u})`, and the second moments of the pairs of sites that the part joins, each by the
     square of the difference over the square of its standard error (of the pairs the mean). See :func:`fewest`.
     """
-    if held is None or not work.left():
+    if held is not None and held.missing is not None:  # what is missing has no energy
+        held = replace(held.take(~held.missing.any(1)), missing=None)
+    if held is None or not len(held) or not work.left():
         return 0
     generator, states = Generator(asked.device).manual_seed(seed), asked.noise.space.states
     drawn = held.spread(DRAWS, generator=Generator(held.device).manual_seed(seed))
