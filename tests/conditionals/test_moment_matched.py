@@ -24,7 +24,7 @@ from neurise.conditionals.committee import Committee
 from neurise.conditionals.known_sites import KnownSites
 from neurise.conditionals.moment_matched import MomentMatched, corrected, match, match_each
 from neurise.energies import regressions
-from neurise.energies.pairwise_regression import adjacency
+from neurise.energies.frontier import adjacency
 from neurise.modeling.groups import Corrector
 from neurise.models.neurise import NeurISE
 from neurise.networks.pairwise_terms import PairwiseTerms

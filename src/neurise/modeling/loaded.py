@@ -78,6 +78,8 @@ def checked_sizes(field: Field) -> Sizes:
         field[name].whole(1, MOST)
     if "stretch" in field.value:  # files of earlier versions have none
         field["stretch"].whole(1, MOST)
+    if "weight_decay" in field.value:
+        field["weight_decay"].number(0)
     field["learning_rate"].number(0)
     field["pairwise"].flag()
     return Sizes(**field.value)

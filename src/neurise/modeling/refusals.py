@@ -34,8 +34,8 @@ def refuse_rows(
         wrong.append(f"cycles={cycles}, chain__steps={chain.steps}: hard noise needs one cycle")
     if not chain.hide_noised:
         wrong.append("chain__hide_noised=False: erased sites cannot be in its view")
-    if corrector.clean:
-        wrong.append(f"corrector__clean={corrector.clean}: it looks at one side of a site, sweeps need both")
+    if corrector.anytime:
+        wrong.append("corrector__anytime=True: sweeps between its steps need network='site_mlp'")
     if pairwise:
         wrong.append("architecture__pairwise=True: pairwise terms are for network='site_mlp'")
     if wrong:

@@ -20,11 +20,12 @@ from neurise.conditionals.base import Conditionals, Frame, Ordered
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
 from neurise.conditionals.mixture import Mixture, described_chains
+from neurise.conditionals.with_clean import WithClean
 from neurise.deadline import Work
 from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.fields import Field
 from neurise.losses import Loss
-from neurise.modeling import learnt_networks, race
+from neurise.modeling import clean_part, learnt_networks, race
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
 from neurise.modeling.kinds import FIRST, FOR_SITE_MLP, Candidates, candidates
@@ -42,7 +43,7 @@ from neurise.networks.base import RowNetwork, SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
 from neurise.noise.base import SiteNoise
-from neurise.rows import MOST_FOLDS, Rows, split, with_folds
+from neurise.rows import MOST_FOLDS, Rows, split, with_folds, without_fold
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.step import examples_at_once, noised, slices
@@ -156,7 +157,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 f"cycles={self.cycles:,} of {sites:,} sites are {length:,} steps, and the limit is {checks.MOST_STEPS:,}; "
                 "use fewer cycles"
             )
-        sweeps = checks.whole("corrector__sweeps", self.corrector.sweeps, checks.MOST_STEPS)
+        wanted = 0 if self.corrector.sweeps is None else self.corrector.sweeps
+        sweeps = checks.whole("corrector__sweeps", wanted, checks.MOST_STEPS)
         if (sweeps or self.corrector.anytime) and not clean:
             raise ValueError(
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
@@ -211,7 +213,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
         else:
             best = suited(0, 1, 2, gpu=False)  # before there are any data: settings for little
         own: dict[str, Any] = {name: getattr(self, name) for name in ("width", "depth", "members", "steps")}
-        own |= {name: getattr(self.training, name) for name in ("batch_size", "learning_rate", "precision")}
+        own |= {
+            name: getattr(self.training, name) for name in ("batch_size", "learning_rate", "precision", "weight_decay")
+        }
         best = best._replace(**{name: value for name, value in own.items() if value is not None})
         wanted = self.architecture.pairwise
         if wanted is None:
@@ -263,7 +267,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "batch size": best.batch_size,
             "stretch": best.stretch if best.stretch > 1 else None,
             "learning rate": best.learning_rate,
-            "sweeps": self.corrector.sweeps or None,
+            "sweeps": (self.sweeps_ if self.corrector.sweeps is None else self.corrector.sweeps) or None,
         }
 
     @property
@@ -405,7 +409,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
             options: dict[str, Any] = {"is_known": known}
             if isinstance(objective, RowObjective):
-                options["prepare"] = RowObjective.begin
+                options["prepare"] = partial(RowObjective.begin, graph=self.neighbours_)
             elif pairwise and self._is_hard:
                 options["prepare"] = partial(fit_terms, held=held, graph=self.neighbours_)
                 options["freeze"] = freeze_terms
@@ -421,7 +425,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
-        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
+        cleaning = clean_part.CLEANING * bool(self.corrector.clean and self.is_of_rows)
+        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_ + cleaning
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
@@ -467,7 +472,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
             learnt = self._calibrated(learnt, jobs, rows, run, work)
-        return KnownSites(learnt, constant, unseen=self.chain.unseen) if bool((constant >= 0).any()) else learnt
+        part, self.sweeps_ = None, 0
+        if self.corrector.clean and self.is_of_rows and self.stopped_ not in ("interrupted", "diverged"):
+            part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
+            learnt = WithClean(learnt, part)
+        if bool((constant >= 0).any()):
+            learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
+        if part is not None and self.corrector.sweeps is None:
+            aside = without_fold(jobs[0].rows, jobs[0].held, 0)[1]
+            self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)
+        return learnt
 
     def _calibrated(self, learnt: Conditionals, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""

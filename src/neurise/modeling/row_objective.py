@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +17,7 @@ from neurise.losses import Loss
 from neurise.modeling.round_robin_objective import RoundRobinObjective, weights_of_present
 from neurise.networks.parts.layers import with_gaps
 from neurise.networks.parts.stack import Stack
-from neurise.rows import Batch
+from neurise.rows import Batch, without_fold
 from neurise.space import possible
 from neurise.training.objective import Prediction
 
@@ -59,16 +59,19 @@ class RowObjective:
         return [RowConditionals(network, self.frame) for network in self.network.networks()]
 
     @staticmethod
-    def begin(job: Any, work: Work) -> None:
-        """Let the networks of a job find out what needs no descent, each without the fold that validates it."""
-        objective, rows, held = job.objective, job.rows, job.held
+    def begin(job: Any, work: Work, graph: Tensor | None = None) -> None:
+        """Let the networks of a job find out what needs no descent, each without the fold that validates it.
+
+        ``graph`` (sites, sites) says which sites are known to depend on each other directly.
+        """
+        objective = job.objective
         members = objective.network.networks()
         work = work.part(1.0, what="preparing", unit="networks", total=len(members))
         for number, network in enumerate(members):
-            own = rows if rows.fold is None else rows.take(rows.fold != number)
-            aside = held if held is None or held.fold is None else held.take(held.fold == number)
+            own, aside = without_fold(job.rows, job.held, number)
             part = work.part(1 / (len(members) - number))
-            network.begin(replace(own, fold=None), aside, objective.frame.constant < 0, part)
+            near = {} if graph is None or not network.takes_graph else {"near": graph}
+            network.begin(own, aside, objective.frame.constant < 0, part, **near)
             work.left(done=1)
         if work.shown is not None:
             work.shown.progress.close()

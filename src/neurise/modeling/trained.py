@@ -30,7 +30,7 @@ from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
 from neurise.training.loop import BrokenOff, TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
-from neurise.training.settings import PRECISION, PRECISIONS, Settings, Training
+from neurise.training.settings import DECAY, PRECISION, PRECISIONS, Settings, Training
 from neurise.training.state import CHECKPOINT, TrainingState, check_parts, claimed, part_folder
 from neurise.training.streamed import StreamedRows
 
@@ -250,7 +250,7 @@ class TrainedModel(Model):
         """Raise ValueError for the first parameter that cannot be used."""
         training = self.training
         checks.positive("training__clip_norm", training.clip_norm, finite=False)
-        checks.not_negative("training__weight_decay", training.weight_decay)
+        checks.not_negative("training__weight_decay", DECAY if training.weight_decay is None else training.weight_decay)
         for name in ("warmup", "average_decay", "validation_fraction"):
             checks.share(f"training__{name}", getattr(training, name))
         precision = PRECISION if training.precision is None else training.precision
@@ -287,7 +287,7 @@ class TrainedModel(Model):
         return Settings(
             checks.positive_whole("training__batch_size", best.batch_size),
             checks.positive("training__learning_rate", best.learning_rate),
-            training.weight_decay,
+            getattr(best, "weight_decay", DECAY) if training.weight_decay is None else training.weight_decay,
             training.warmup,
             training.clip_norm,
             training.average_decay,

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
-from neurise import checks, losses
+from neurise import checks, discovery, losses
 from neurise.conditionals.base import Conditionals
 from neurise.deadline import Work
-from neurise.energies.pairwise_regression import adjacency
+from neurise.energies.frontier import adjacency
 from neurise.fields import Field
 from neurise.holdings.graphs import site_pairs
 from neurise.modeling.calibration import calibrated
@@ -19,6 +19,7 @@ from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
 from neurise.modeling.search_space import NOISE, SHARED, SearchSpace
 from neurise.modeling.trained import Job
+from neurise.networks.base import RowNetwork
 from neurise.rows import Rows
 
 WIDE, MANY_ROWS = 128, 2**14
@@ -43,9 +44,9 @@ class NeurISE(RoundRobinModel):
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
             default the more the fewer rows there are.
         graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say, or a
-            networkx graph whose nodes are sites (numbers from 0, or names of columns). The pairwise terms of the data's own
-            conditionals, which sweeps draw from, then look at no others. Needs ``corrector__clean``, implies
-            ``architecture__pairwise``.
+            networkx graph whose nodes are sites (numbers from 0, or names of columns). The data's own conditionals, which
+            sweeps draw from (``corrector__clean``), then look at no others. With network="sparse" the parents of a site are
+            chosen among the sites that the graph lets it depend on; "site_mlp" gets ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
             those of the data, to within their noise. Hard noise only; True implies ``architecture__pairwise`` with
             "site_mlp". None: for 128 sites or more and at most 16,384 rows, where rows held back agree.
@@ -109,17 +110,18 @@ class NeurISE(RoundRobinModel):
         if self.graph is not None:
             pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_, "names", None))
             self.neighbours_ = adjacency(pairs, self.schema_.order)
-            if not self.corrector.clean:
+            make = discovery.found("neurise.networks", next(iter(self.sizes_)))
+            if not self.corrector.clean and not (issubclass(make, RowNetwork) and make.takes_graph):
                 raise ValueError(
-                    "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
-                    "corrector__clean above 0, 0.25 say"
+                    f"graph is for the conditionals of the data itself, which sweeps draw from, and for network='sparse': "
+                    f"with network={next(iter(self.sizes_))!r} teach them with corrector__clean above 0, 0.25 say"
                 )
         if forced and self.mixes_orders_:
             raise ValueError(
                 f"calibrate=True corrects the moments of one chain, and architecture__orders={self.architecture.orders!r} "
                 "mixes several; set architecture__orders=1 or calibrate=False"
             )
-        if asked == ["calibrate"] and (self.is_of_rows or len(self.sizes_) > 1):
+        if (asked and self.is_of_rows) or (asked == ["calibrate"] and len(self.sizes_) > 1):
             return
         if asked and not (self._is_hard and self.chosen_.pairwise and list(self.sizes_) == ["site_mlp"]):
             raise ValueError(
