@@ -92,7 +92,7 @@ def test_columns_are_matched_by_name() -> None:
         fitted.log_prob(frame.assign(age=1))
     with pytest.raises(ValueError, match="lacks 'size'"):
         fitted.log_prob(frame.drop(columns="size"))
-    with pytest.raises(ValueError, match="has 3 columns, but the model has 4 sites"):
+    with pytest.raises(ValueError, match="X has 3 features, but neurise is expecting 4"):
         fitted.log_prob(frame.to_numpy(dtype=object)[:, :3])
 
 

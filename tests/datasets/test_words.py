@@ -111,9 +111,8 @@ def test_from_a_table_to_a_table_on_the_command_line(survey: Path, tmp_path: Pat
 
 def test_data_info_has_a_line_per_column(survey: Path) -> None:
     shown = run("data", "info", survey).output
-    for words in ("200 rows of 4 columns", "colour", "whole numbers", "pale blue"):
+    for words in ("200 rows of 4 columns", "colour", "pale blue"):
         assert words in shown
-    assert '"symbols": 2' in run("data", "info", survey, "--json").output
 
 
 def test_bins_that_mean_nothing_are_refused(survey: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ NUMBERED = re.compile(r"s\d+")
 def holds_words(path: Path, label_column: str | int | None = None, count_column: str | int | None = None) -> bool:
     """Whether a table has a header of names, and below it words, or letters, or columns of different kinds.
 
-    A table of whole numbers alone has one alphabet for all columns, whatever its header is.
+    A table of whole numbers alone has one alphabet for all columns, whatever its header and its labels are.
     """
     try:
         with open_text(path, newline="") as file:
