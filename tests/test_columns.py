@@ -103,8 +103,6 @@ def test_an_unknown_symbol_is_named_with_its_column() -> None:
         ValueError, match=r"'pink' at row 0 of the column 'colour', which is not in its alphabet .'blue', 'g"
     ):
         fitted.log_prob(other)
-    with pytest.raises(ValueError, match="no value at row 3 of the column 'smokes'"):
-        fitted.log_prob(pandas_frame().assign(smokes=[*values()["smokes"][:3], None, *values()["smokes"][4:]]))
 
 
 def test_alphabets_are_named_by_column_or_in_a_list() -> None:
