@@ -19,6 +19,7 @@ from neurise import checks, devices, discovery, holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
+from neurise.evaluation.in_tokens import in_tokens
 from neurise.evaluation.learnt_from import with_training_rows
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
@@ -103,6 +104,8 @@ def evaluate(
     checks.flag("baselines", baselines)
     if exact is not None:
         checks.flag("exact", exact)
+    text = repr(model) if hasattr(model, "sample") else "the given samples"
+    model, data, train = in_tokens(model, data, train)
     known = data if isinstance(data, Dataset) else _as_dataset(data, model)
     needed = devices.sampling_bytes(int(samples), known.space.sites, known.symbols.itemsize)
     devices.require_memory(needed, torch.device("cpu"), f"draw fewer than samples={int(samples):,} rows")
@@ -132,7 +135,6 @@ def evaluate(
             replace(row, baselines={name: scores[name].get(key.get(row.name, row.name)) for name in BASELINES})
             for row in rows
         )
-    text = repr(model) if case.model is not None else "the given samples"
     return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 
