@@ -15,8 +15,8 @@ __all__ = ["Stored", "open_rows"]
 def open_rows(
     source: str | Path | Iterable[str | Path],
     *,
-    label_column: str | None = None,
-    count_column: str | None = None,
+    label_column: str | int | None = None,
+    count_column: str | int | None = None,
     columns: Sequence[str] | None = None,
     drop_columns: Sequence[str] = (),
 ) -> Stored:
@@ -29,8 +29,8 @@ def open_rows(
     Args:
         source: a file, a folder, a pattern such as ``"folder/*.parquet"``, or a list of files, all of one kind: ``.parquet``,
             ``.arrow`` or ``.feather`` (``pip install 'neurise[parquet]'``), or ``.npy``.
-        label_column, count_column: columns of labels, and of counts or weights. By default those that are called ``label``, and
-            ``count`` or ``weight``. A ``.npy`` file has neither.
+        label_column, count_column: columns of labels, and of counts or weights, by name or by number from 0. By default those
+            that are called ``label``, and ``count`` or ``weight``. A ``.npy`` file has neither.
         columns: the columns that are sites, in their order; by default all others.
         drop_columns: columns to leave out.
     """

@@ -24,8 +24,8 @@ class ArrowFiles:
     def __init__(
         self,
         files: Sequence[Path],
-        label_column: str | None,
-        count_column: str | None,
+        label_column: str | int | None,
+        count_column: str | int | None,
         columns: Sequence[str] | None,
         drop_columns: Sequence[str],
     ) -> None:
@@ -138,12 +138,14 @@ def plain_column(column: Any, where: str) -> np.ndarray:
 
 
 def _column(
-    path: Path, known: Sequence[str], named: str | None, usual: Sequence[str], option: str, dropped: Sequence[str]
+    path: Path, known: Sequence[str], named: str | int | None, usual: Sequence[str], option: str, dropped: Sequence[str]
 ) -> str | None:
     if named is None:
         return next((name for name in known if name.lower() in usual and name not in dropped), None)
-    _require(path, known, named, option)
-    return named
+    if named not in known and str(named).isdigit() and int(named) < len(known):  # its number from 0
+        return known[int(named)]
+    _require(path, known, str(named), option)
+    return str(named)
 
 
 def _require(path: Path, known: Sequence[str], name: str, option: str) -> None:

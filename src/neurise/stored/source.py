@@ -36,8 +36,8 @@ class Stored:
     def __init__(
         self,
         files: Sequence[Path],
-        label_column: str | None = None,
-        count_column: str | None = None,
+        label_column: str | int | None = None,
+        count_column: str | int | None = None,
         columns: Sequence[str] | None = None,
         drop_columns: Sequence[str] = (),
     ) -> None:
@@ -63,6 +63,15 @@ class Stored:
     def blocks(self) -> Iterator[Holding]:
         """Read all rows, a piece at a time."""
         return (self.reader.read(piece) for piece in self.reader.pieces)
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory all rows would take, as numbers of eight bytes."""
+        return 8 * len(self) * self.reader.sites
+
+    def everything(self) -> Holding:
+        """Read all rows into memory."""
+        return _joined(self.reader, list(self.blocks()))
 
     def as_holding(self, rows: int | None = None, seed: int = 0) -> Holding:
         """Read a uniform sample of the rows, without replacement."""
