@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -59,16 +59,17 @@ class Interactions:
 
     def log_weight(self, x: Tensor) -> Tensor:
         """H of each row of tokens, (N, sites) → (N,) float64."""
-        tables, fields = torch.from_numpy(self.tables).view(-1), torch.from_numpy(self.fields).view(-1)
-        first, second = torch.from_numpy(self.edges).unbind(1)
-        base = torch.arange(len(self.edges)) * self.states**2
-        own = torch.arange(self.sites) * self.states
+        device = x.device
+        tables, own_fields = (torch.from_numpy(numbers).to(device).view(-1) for numbers in (self.tables, self.fields))
+        first, second = torch.from_numpy(self.edges).to(device).unbind(1)
+        base = torch.arange(len(self.edges), device=device) * self.states**2
+        own = torch.arange(self.sites, device=device) * self.states
         step = max(1, BLOCK // (len(self.edges) + self.sites))
-        result = torch.empty(len(x), dtype=torch.float64)
+        result = torch.empty(len(x), dtype=torch.float64, device=device)
         for start in range(0, len(x), step):
             rows = x[start : start + step].long()
             pairs = tables[base + rows[:, first] * self.states + rows[:, second]].sum(1)
-            result[start : start + step] = pairs + fields[own + rows].sum(1)
+            result[start : start + step] = pairs + own_fields[own + rows].sum(1)
         return result
 
     @cached_property
@@ -82,7 +83,7 @@ class Interactions:
     @property
     def groups(self) -> Sequence[Tensor]:
         """Colour classes of the graph: no site interacts with another of its group."""
-        return [group.sites for group in self._groups]
+        return [group.sites for group in self._groups_on(torch.device("cpu"))]
 
     def logits(self, group: int, x: Tensor) -> Tensor:
         r"""Logarithm of :math:`\mu(x_u = a \mid x_{-u})` up to a constant, (chains, sites of the group, states).
@@ -94,7 +95,7 @@ class Interactions:
 
         which for two states is one sum over the neighbours. Fastest where ``x.T`` is contiguous.
         """
-        own, cells = self._groups[group], x.T
+        own, cells = self._groups_on(x.device)[group], x.T
         logits = own.offset[:, :, None].repeat(1, 1, len(x))  # (sites, states, chains)
         above = logits[:, 1:]
         if len(own.tokens) > FEW:
@@ -106,6 +107,16 @@ class Interactions:
                 seen = seen if self.states == 2 else seen == token
                 above.addcmul_(slope[:, :, None], seen.to(logits.dtype)[:, None])
         return logits.permute(2, 0, 1)
+
+    def _groups_on(self, device: torch.device) -> list[_Group]:
+        """Return the groups with their numbers on a device; they are carried there once."""
+        if device not in self._carried:
+            self._carried[device] = [group.to(device) for group in self._groups]
+        return self._carried[device]
+
+    @cached_property
+    def _carried(self) -> dict[torch.device, list[_Group]]:
+        return {}
 
     @cached_property
     def _groups(self) -> list[_Group]:
@@ -149,6 +160,10 @@ class _Group:
     tokens: Tensor  # (features,): b
     slopes: Tensor  # (sites, states − 1, features)
     offset: Tensor  # (sites, states)
+
+    def to(self, device: torch.device) -> _Group:
+        """Return the same numbers on a device."""
+        return _Group(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 
 
 def contrasts(states: int) -> np.ndarray:

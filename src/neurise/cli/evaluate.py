@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 def evaluate(
     model: Annotated[str, typer.Argument(help="Folder of a model; or a file of samples, from wherever they come.")],
     data: Annotated[str, typer.Option("--data", help=f"What to compare with. {SOURCE}")],
+    train: Annotated[
+        str | None,
+        typer.Option(
+            help="The rows that the model learnt from: does it copy them? A file, or a data set by its name.",
+            show_default="those of --data, where it has such besides others",
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option(help="How many rows to draw from the model.")] = 10_000,
     exact: Annotated[
         bool | None,
@@ -49,7 +56,10 @@ def evaluate(
         data, label_column, count_column, rows=None
     )  # of a law, fresh rows are drawn by the measurements themselves
     measured = _subject(model, device)
-    evaluation = measure(measured, rows, samples=samples, seed=seed, exact=exact, baselines=baselines)
+    learnt_from = None if train is None else resolve(train, label_column, count_column, rows=None)
+    evaluation = measure(
+        measured, rows, train=learnt_from, samples=samples, seed=seed, exact=exact, baselines=baselines
+    )
     if figure is not None:
         from neurise.evaluation.figure import draw
 

@@ -19,6 +19,7 @@ from neurise import checks, devices, discovery, holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case
+from neurise.evaluation.learnt_from import with_training_rows
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
 from neurise.evaluation.unseen import described, held_back
@@ -66,6 +67,7 @@ def evaluate(
     model: Model | Any,
     data: Dataset | Any,
     *,
+    train: Dataset | Any = None,
     samples: int = 10_000,
     seed: int = 0,
     exact: bool | None = None,
@@ -79,6 +81,9 @@ def evaluate(
     rows are drawn from the model, and from the law of the data. Distances between laws are exact up to 2^20
     configurations, or where ``exact`` is True; ``exact=False`` takes samples instead. Beside each number stand those of
     the product of the marginals and of the memorised training rows, unless ``baselines`` is False.
+
+    ``train`` are the rows that the model learnt from, where the data do not come with them: they tell whether it copies rows
+    (``copies_beyond_chance``, ``nearer_than_chance``; :func:`neurise.metrics.privacy`).
     """
     if isinstance(samples, bool) or samples != int(samples) or samples < 1:
         raise ValueError(f"samples must be a positive whole number, got {samples!r}")
@@ -91,6 +96,10 @@ def evaluate(
     options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
     again = held_back(model, known)
     known = known if again is None else again
+    if train is not None:
+        known = with_training_rows(
+            model, known, train if isinstance(train, Dataset) else _as_dataset(train, model, "train")
+        )
     case = Case(model, known, **options)
     against = described(model, case.truth, again is not None)
     measures = (*MEASURES, *measures_of_others()) if measures is None else measures
@@ -114,9 +123,9 @@ def evaluate(
     return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 
-def _as_dataset(data: Any, model: Any) -> Dataset:
-    held = holdings.opened(data, "data", sites=getattr(getattr(model, "space_", None), "sites", None))
-    rows = as_matrix(held.X, "data")
+def _as_dataset(data: Any, model: Any, what: str = "data") -> Dataset:
+    held = holdings.opened(data, what, sites=getattr(getattr(model, "space_", None), "sites", None))
+    rows = as_matrix(held.X, what)
     symbols = Alphabet.of(rows).symbols
     more = {"test_labels": held.y, "test_weights": held.weights}
     return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows, **more)

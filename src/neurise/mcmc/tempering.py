@@ -67,7 +67,7 @@ def parallel_tempering(
     is redrawn from scratch with every sweep, so that each journey from it to the coldest is a fresh start. During a
     warm-up that is thrown away the temperatures are spaced so that all pairs swap equally often. ``sweeps`` is the number
     of sweeps that rows are then taken from; without it they are as many as make the rows nearly independent, within
-    :data:`MAX_UPDATES` site updates.
+    :data:`MAX_UPDATES` site updates. The chains run where the generator is; what is returned is on the CPU.
     """
     if rows < 1 or groups < 2 or (sweeps is not None and sweeps < 1):
         raise ValueError(f"rows and sweeps must be positive and groups at least 2, got {rows}, {sweeps}, {groups}")
@@ -98,8 +98,8 @@ def parallel_tempering(
         run.rows,
         every=every,
         discarded=sum(WARM_UP) + settle,
-        betas=ladder.betas,
-        acceptance=ladder.acceptance,
+        betas=ladder.betas.cpu(),
+        acceptance=ladder.acceptance.cpu(),
         round_trips=int(ladder.trips),
     )
     return Tempered(run.rows, run.log_weight[:, every - 1 :: every], diagnostics)
@@ -170,7 +170,7 @@ class _Ladder:
             overlap[time] = (cold[:, 0:-1:2] == cold[:, 1::2]).mean(0, dtype=torch.float64)
             if (time + 1) % every == 0:
                 rows.append(cold.T)
-        return _Run(log_weight.T, overlap.T, torch.stack(rows, dim=1))
+        return _Run(log_weight.T.cpu(), overlap.T.cpu(), torch.stack(rows, dim=1).cpu())
 
     def chains(self, numbers: Tensor) -> Tensor:
         """Configurations of some chains, (sites, chains)."""
