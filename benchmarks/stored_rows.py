@@ -9,7 +9,6 @@ own, whose largest resident memory is measured. Rows in memory are fewer: the sp
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import platform
@@ -25,6 +24,7 @@ import numpy as np
 import torch
 
 import neurise
+from neurise.experiments._code import version
 
 PART = 1_000_000
 STATES = 4
@@ -55,7 +55,7 @@ def main() -> None:
             "command": " ".join(["python", "benchmarks/stored_rows.py", *sys.argv[1:]]),
             "machine": f"{platform.machine()}, {os.cpu_count()} cores",
             "torch": torch.__version__,
-            "code": code_digest(),
+            "code": version("theory")["digest"],
             "rows": arguments.rows,
             "sites": arguments.sites,
             "files": len(list(folder.glob("*.parquet"))),
@@ -134,15 +134,6 @@ def one(source: str, width: int, steps: int, sites: int) -> dict[str, Any]:
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "nats_per_row_above_the_law": round(float((bits.sum(1) - np.log(STATES)).mean() - model.score(test)), 5),
     }
-
-
-def code_digest() -> str:
-    """Tell the code that was measured from others."""
-    root = Path(neurise.__file__).parent
-    total = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        total.update(path.read_bytes())
-    return total.hexdigest()[:16]
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ class ArrowFiles:
 
     def _sites(self, table: Any, where: str) -> Any:
         columns = [plain_column(table[name], f"{where}, column {name!r}") for name in self.names]
-        return np.stack(columns, axis=1)
+        return np.stack(columns).T  # columns stay together in memory: they are looked at one by one
 
 
 class _Parquet:
@@ -129,12 +129,26 @@ def plain_column(column: Any, where: str) -> np.ndarray:
         row = column.is_null().index(True).as_py()
         raise ValueError(f"{where}, row {row}: a value is missing")
     kinds = arrow.types
+    if kinds.is_integer(column.type) or kinds.is_floating(column.type):
+        dtype = column.type.to_pandas_dtype()
+        # pyarrow's own way would import pandas.
+        parts = [
+            np.frombuffer(part.buffers()[1], dtype)[part.offset :][: len(part)] for part in column.chunks if len(part)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype)
+    if kinds.is_boolean(column.type):
+        return plain_column(column.cast(arrow.uint8()), where).astype(bool)
     if kinds.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if kinds.is_nested(column.type):
+        return plain_column(column, where)
+    if not (kinds.is_string(column.type) or kinds.is_large_string(column.type)):
         raise ValueError(f"{where} holds {column.type}; numbers or text are needed, one per row")
-    values: np.ndarray = column.to_numpy()
-    return values.astype(str) if values.dtype.kind == "O" and len(values) and isinstance(values[0], str) else values
+    coded = column.dictionary_encode().unify_dictionaries()
+    values = np.array(coded.chunk(0).dictionary.to_pylist() if coded.num_chunks else [], dtype=str)
+    index = [
+        np.frombuffer(part.indices.buffers()[1], np.int32)[part.indices.offset :][: len(part)] for part in coded.chunks
+    ]
+    return values[np.concatenate(index)] if index else values
 
 
 def _column(

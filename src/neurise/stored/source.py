@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from neurise.stored.levels import level_of_share, levels
 from neurise.stored.reading import MappedArrays, Piece, Reader, digest_of
 from neurise.stored.shuffled import Shuffled, rows_at
 from neurise.stored.survey import Survey
+from neurise.stored.translation import Translation
 
 SAMPLED, HELD = 2**18, 2**16
 """Rows of the sample that stands for all, and rows to validate with, at most."""
@@ -120,13 +121,14 @@ class Stored:
             progress.update(piece.first + piece.rows, (piece.first + piece.rows) / total)
         progress.close()
         schema, given = self._schema(survey, validation, present, alphabet=alphabet, order=order)
-        sample, own = (_encoded(schema, _joined(self.reader, parts)) for parts in (kept, held))
+        encode = partial(_encoded, schema, Translation(schema, self.reader.join(survey.rows)))
+        sample, own = (encode(_joined(self.reader, parts)) for parts in (kept, held))
         if not len(sample) or not sum(masses):
             raise ValueError(
                 f"{self!r} leave nothing to learn from besides the validation rows, or no row has a weight"
             )
         stream = Shuffled(
-            partial(self._picked, schema, below, seed),
+            partial(self._picked, encode, below, seed),
             _shares(masses, round(sum(masses)) if sample.weights is None else present),
             seed,
             digest_of(self.reader.files),
@@ -135,13 +137,13 @@ class Stored:
         rows = replace(sample, stream=stream)
         return schema, rows, given if given is not None or not len(own) else own
 
-    def _picked(self, schema: Schema, below: float, seed: int, number: int, at: np.ndarray) -> Batch:
+    def _picked(self, encode: Callable[[Holding], Rows], below: float, seed: int, number: int, at: np.ndarray) -> Batch:
         """Read a piece, and pick rows at levels of the weight of those that are learnt from."""
         piece = self.reader.pieces[number]
         block, level = _present(self.reader.read(piece), self._levels(piece, seed))
         learnt = np.flatnonzero(level >= below)
         chosen = learnt[rows_at(at, None if block.weights is None else block.weights[learnt], len(learnt))]
-        rows = _encoded(schema, _taken(block, chosen))
+        rows = encode(_taken(block, chosen))
         return Batch(rows.x, rows.y)
 
     def _schema(
@@ -191,13 +193,13 @@ def _joined(reader: Reader, parts: Sequence[Holding]) -> Holding:
     )
 
 
-def _encoded(schema: Schema, block: Holding) -> Rows:
+def _encoded(schema: Schema, translate: Translation, block: Holding) -> Rows:
     if not len(block.X):
         return Rows(
             torch.zeros((0, schema.space.sites), dtype=torch.uint8), _empty(block.y, torch.int64), _empty(block.weights)
         )
     masses = None if block.weights is None else torch.from_numpy(block.weights)
-    return Rows(schema.encode(block.X), schema.encode_labels(block.y, len(block.X)), masses)
+    return Rows(translate(block.X), schema.encode_labels(block.y, len(block.X)), masses)
 
 
 def _empty(part: Any, dtype: torch.dtype = torch.float64) -> Tensor | None:
