@@ -29,7 +29,7 @@ MUTATIONS = {
     "visits: one step late": (NOISE, "self.space.sites - 1 - self._sites(t))", "self.space.sites - self._sites(t))", "noise"),
     "corrupt: ε is the probability to redraw": (NOISE, "torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle)", "torch.pow(1 - self.keep_prob, cycle + 1), torch.pow(1 - self.keep_prob, cycle)", "noise"),
     "kernel: ε is the probability to redraw": (NOISE, "torch.tensor(self.keep_prob,", "torch.tensor(1 - self.keep_prob,", "noise"),
-    "reverse: the present token is ignored": (NOISE, "self.log_noised_token(x_u, once)", "0 * self.log_noised_token(x_u, once)", "noise"),
+    "reverse: the present token is ignored": (NOISE, "self.log_noised_token(x_u, once, u)", "0 * self.log_noised_token(x_u, once, u)", "noise"),
     "noised: ε is the probability to redraw": (NOISE, "keep = self.keep_prob**visits", "keep = (1 - self.keep_prob)**visits", "noise"),
     "law: steps in the wrong order": ("chain_law.py", "for t in reversed(range(noise.num_steps)):", "for t in range(noise.num_steps):", "test_exact.py"),
     "law: last site most significant": ("space.py", "for site in reversed(range(self.sites)):", "for site in range(self.sites):", "test_space.py"),

@@ -95,7 +95,7 @@ def test_an_order_that_is_no_permutation_is_refused(order: Any) -> None:
     [
         ((), "got 0 parts"),
         ((X, None, None, None), "got 4 parts"),
-        (X[:, :2], "validation has 2 columns"),
+        (X[:, :2], "validation has 2 features"),
         (X * 5, "validation has the symbol -5 at row 0, column 0"),
         (X[0], "validation must be a matrix"),
         ((X, [0, 1, 0, 1]), "fitted without labels"),

@@ -17,6 +17,7 @@ from neurise._version import __version__
 
 if TYPE_CHECKING:
     from neurise import datasets, dimod_bridge, exact, losses, metrics, povm, presets, structure, theory
+    from neurise.bins import bins
     from neurise.evaluation import evaluate
     from neurise.holdings import counts
     from neurise.loading import load
@@ -51,6 +52,7 @@ __all__ = [
     "Space",
     "Training",
     "__version__",
+    "bins",
     "counts",
     "datasets",
     "dimod_bridge",
@@ -75,6 +77,7 @@ _PLACES = {
     "Model": "modeling.model",
     "Space": "space",
     "Training": "training.settings",
+    "bins": "bins",
     "counts": "holdings",
     "evaluate": "evaluation",
     "fit_many": "modeling.many",

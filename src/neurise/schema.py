@@ -13,6 +13,8 @@ from torch import Tensor
 
 from neurise import checks, holdings
 from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of, named_codes
+from neurise.columns import Columns, is_table, wanted_alphabets
+from neurise.columns import Rows as TableRows
 from neurise.fields import Field
 from neurise.labels import Labels, as_labels
 from neurise.rows import Rows, likeness
@@ -26,8 +28,8 @@ space_of = lru_cache(Space)
 class Schema:
     """What is known of the user's data: symbols, number of sites, order of noising, labels, sites that never vary."""
 
-    alphabet: Alphabet
-    space: Space
+    alphabet: Alphabet | Columns  # one for all sites, or one for each
+    space: Space  # of the sites in the order of noising, as tokens inside a model are
     order: tuple[int, ...]  # the user's site at each place; tokens inside a model are always in this order
     constant: Tensor  # (sites,) the only token of each place, or −1
     labels: Labels | None
@@ -45,9 +47,25 @@ class Schema:
             X = holdings.opened(X, what, sites=self.space.sites).X
         return self.alphabet.encode(X, what, sites=self.space.sites)[:, list(self.order)]
 
-    def decode(self, tokens: Tensor) -> Any:
-        """Translate tokens back to the user's symbols and sites."""
-        return self.alphabet.decode(tokens.cpu()[:, np.argsort(self.order)])
+    def decode(self, tokens: Tensor, generator: torch.Generator | None = None) -> Any:
+        """Translate tokens back to the user's symbols and sites; what a symbol leaves open is drawn with the generator."""
+        in_place = tokens.cpu()[:, np.argsort(self.order)]
+        if isinstance(self.alphabet, Columns):
+            return self.alphabet.decode(in_place, generator)
+        return self.alphabet.decode(in_place)
+
+    def symbol(self, place: int, token: int) -> Any:
+        """Return the symbol of a token at a place of the order."""
+        if isinstance(self.alphabet, Alphabet):
+            return self.alphabet.symbols[token].item()
+        return self.alphabet.columns[self.order[place]].values(np.array([token]))[0]
+
+    def site_name(self, place: int) -> str:
+        """Return what an error calls the site at a place of the order."""
+        site = self.order[place]
+        if isinstance(self.alphabet, Alphabet):
+            return f"site {site}"
+        return f"the column {self.alphabet.names[site]!r}"
 
     def encode_labels(self, y: Any, n: int) -> Tensor | None:
         """Translate one label for all n rows, or one for each, to class numbers, (n,)."""
@@ -63,6 +81,10 @@ class Schema:
 
     def encode_clamp(self, clamp: Any, n: int) -> tuple[Tensor, Tensor]:
         """Translate a masked array to (values, given), each (1 or n, sites)."""
+        if isinstance(self.alphabet, Columns):
+            values, holds = self._columns_of_clamp(self.alphabet, clamp, n)
+            self._refuse_others(values, holds)
+            return values, holds
         if not isinstance(clamp, np.ma.MaskedArray):
             raise ValueError(
                 "clamp must be a numpy masked array, whose masked entries the model chooses: "
@@ -80,12 +102,27 @@ class Schema:
         tokens = self.alphabet.tokens(np.where(given, matrix, known), "clamp")
         values = torch.from_numpy(tokens)[:, list(self.order)]
         holds = torch.from_numpy(given)[:, list(self.order)]
+        self._refuse_others(values, holds)
+        return values, holds
+
+    def _columns_of_clamp(self, columns: Columns, clamp: Any, n: int) -> tuple[Tensor, Tensor]:
+        """Read a masked array, or a table in which the missing values are the model's to choose."""
+        sites = self.space.sites
+        if isinstance(clamp, np.ndarray) and clamp.shape == (sites,):
+            clamp = clamp[None]
+        found = columns.read(clamp, "clamp")
+        if len(found.tokens) not in (1, n):
+            raise ValueError(f"clamp has {len(found.tokens)} rows; it must have 1 or {n}")
+        order = list(self.order)
+        return torch.from_numpy(found.tokens)[:, order], ~torch.from_numpy(found.missing)[:, order]
+
+    def _refuse_others(self, values: Tensor, holds: Tensor) -> None:
+        """Raise ValueError where a site that never varies is given another symbol than its own."""
         impossible = holds & (self.constant >= 0) & (values != self.constant)
         if bool(impossible.any()):
             place = int(impossible.any(0).nonzero()[0])
-            only = self.alphabet.symbols[int(self.constant[place])].item()
-            raise ValueError(f"clamp asks for another symbol at site {self.order[place]}, which is always {only!r}")
-        return values, holds
+            only = self.symbol(place, int(self.constant[place]))
+            raise ValueError(f"clamp asks for another symbol at {self.site_name(place)}, which is always {only!r}")
 
     def rows(self, X: Symbols, y: Any, weights: np.ndarray | None, what: str) -> Rows:
         """Translate data with what belongs to it; rows of weight zero (of a validation set) are dropped."""
@@ -125,11 +162,22 @@ class Schema:
         order = field["order"].wholes(sites, 0, sites - 1)
         if len(set(order)) < sites:
             raise field["order"].wrong(f"each of the sites 0 to {sites - 1} once")
+        alphabet: Alphabet | Columns
+        if "columns" in field["alphabet"]:
+            alphabet = Columns.from_field(field["alphabet"], sites)
+            space = space_of(sites, len(alphabet), tuple(alphabet.sizes[site] for site in order))
+            if space.states != states:
+                raise field["states"].wrong(f"that of the largest alphabet, {space.states}")
+        else:
+            alphabet, space = Alphabet.from_field(field["alphabet"], states), space_of(sites, states)
+        constant = field["constant"].wholes(sites, -1, states - 1)
+        if any(token >= size for token, size in zip(constant, space.digits, strict=True)):
+            raise field["constant"].wrong("tokens that the sites have")
         return cls(
-            Alphabet.from_field(field["alphabet"], states),
-            space_of(sites, states),
+            alphabet,
+            space,
             tuple(order),
-            torch.tensor(field["constant"].wholes(sites, -1, states - 1), dtype=torch.int64),
+            torch.tensor(constant, dtype=torch.int64),
             None if field["labels"].value is None else Labels.from_field(field["labels"]),
             field["count"].whole() if "count" in field else 0,
             field["digest"].text() if "digest" in field else "",
@@ -144,6 +192,12 @@ class Schema:
             same = False
         if not same:
             raise Field(order, f"{params.name}.order").wrong(f"the order of the schema, {list(self.order)[:10]}")
+        if isinstance(self.alphabet, Columns):
+            try:
+                wanted_alphabets(names, self.alphabet.names)
+            except (ValueError, TypeError, OverflowError):
+                raise Field(names, f"{params.name}.alphabet").wrong(f"alphabets of {self.alphabet}") from None
+            return
         codes = self.alphabet.codes
         try:
             named = tuple(sorted(codes)) if names is None else named_codes(names, self.alphabet.dtype)
@@ -166,12 +220,14 @@ def learn_schema(
     if not isinstance(X, np.ndarray | Tensor) or X.ndim == 1 or validation is not None:
         held_in_hand, validation = holdings.opened_fit(X, y, weights, validation)
         X, y, weights = held_in_hand.X, held_in_hand.y, held_in_hand.weights
-        if alphabet is None and held_in_hand.symbols is not None:
-            alphabet = sorted(
-                held_in_hand.symbols.tolist()
-            )  # the rows to learn from may lack a symbol that others have
-    matrix = as_matrix(X)
-    symbols = Alphabet.of(X, alphabet)
+        if alphabet is None and held_in_hand.symbols is not None and not _has_own_columns(X, None):
+            # The rows to learn from may lack a symbol that others have.
+            alphabet = sorted(held_in_hand.symbols.tolist())
+    own = _has_own_columns(X, alphabet)
+    matrix: Any = TableRows.of(X) if own else as_matrix(X)
+    X = matrix if own else X
+    kind: Any = Columns if own else Alphabet
+    symbols = kind.of(X, alphabet)
     tokens = symbols.encode(X)
     masses = None if weights is None else _checked_weights(weights, len(matrix))
     if y is not None:
@@ -183,13 +239,15 @@ def learn_schema(
         present = masses > 0
         matrix, masses, y = matrix[present], masses[present], None if y is None else y[present]
         X = torch.from_numpy(matrix) if isinstance(X, Tensor) else matrix
-        symbols = Alphabet.of(X, alphabet)
+        symbols = kind.of(X, alphabet)
         tokens = symbols.encode(X)
     if len(matrix) < 2:
-        raise ValueError("X has one row; a law cannot be learnt from fewer than two")
-    space = space_of(matrix.shape[1], len(symbols.codes))
+        raise ValueError("X has one row (1 sample); a law cannot be learnt from fewer than two")
+    sites = matrix.shape[1]
+    places = tuple(range(sites)) if order is None else checks.order(order, sites)
+    sizes = tuple(symbols.sizes[site] for site in places) if isinstance(symbols, Columns) else None
+    space = space_of(sites, len(symbols.codes)) if sizes is None else space_of(sites, max(sizes), sizes)
     labels = None if y is None else Labels.of(y, masses)
-    places = tuple(range(space.sites)) if order is None else checks.order(order, space.sites)
     draft = Schema(symbols, space, places, torch.full((space.sites,), -1), labels)
     kinds = None if labels is None else labels.encode(y)
     in_order = tokens if order is None else tokens[:, list(places)]
@@ -199,7 +257,7 @@ def learn_schema(
         if not 1 <= len(parts) <= 3:
             raise ValueError(f"validation is X, (X, y) or (X, y, weights); got {len(parts)} parts")
         held_x, held_y, held_weights = (*parts, None, None)[:3]
-        rows_held = len(as_matrix(held_x, "validation"))
+        rows_held = len(TableRows.of(held_x, "validation") if own else as_matrix(held_x, "validation"))
         held_masses = None if held_weights is None else _checked_weights(held_weights, rows_held)
         held = draft.rows(held_x, held_y, held_masses, "validation")
     shown = rows.x[0]
@@ -207,6 +265,13 @@ def learn_schema(
     constant = torch.where(same, shown.long(), -1)
     found = likeness(Rows(rows.x, weights=rows.weights))
     return Schema(symbols, space, draft.order, constant, labels, len(tokens), found), rows, held
+
+
+def _has_own_columns(X: Symbols, alphabet: Any) -> bool:
+    """Whether columns have alphabets of their own; a plain array of numbers has one for all, and nothing more is asked."""
+    if alphabet is None and (isinstance(X, Tensor) or (type(X) is np.ndarray and X.dtype.kind in "biuf")):
+        return False
+    return is_table(X, alphabet)
 
 
 def _present(x: Tensor, weights: Any) -> Rows:

@@ -113,6 +113,7 @@ def test_tables_of_arrow_are_files_like_others(tmp_path: Path, ending: str) -> N
     assert (found.train.tolist(), found.labels.tolist()) == (ROWS, ["a", "b", "a"])
     assert found.weights.tolist() == [37, 30, 20]
     assert files(path, label_column="s0", count_column=5).labels.tolist() == [0, 1, 0]  # type: ignore[union-attr]
+    assert files(path, drop_column="s0,s2").train.names == ("s1", "s3")  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="no column 'kind'"):
         files(path, label_column="kind")
     with pytest.raises(ValueError, match=f"rows are not written to {ending} files"):

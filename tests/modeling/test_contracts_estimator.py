@@ -155,7 +155,7 @@ def test_as_many_rows_to_start_from_as_are_asked_for(simple: Model) -> None:
 
 @pytest.mark.parametrize("columns", [1, 2, 4])
 def test_other_numbers_of_columns_are_refused(columns: int, simple: Model) -> None:
-    with pytest.raises(ValueError, match=f"X has {columns} columns, but the model has 3 sites"):
+    with pytest.raises(ValueError, match=f"X has {columns} features, but neurise is expecting 3 features"):
         simple.score(tiny.spins(sites=columns))
     with pytest.raises(ValueError, match=rf"clamp has the shape \({columns},\)"):
         simple.sample(5, clamp=np.ma.array(np.ones(columns), mask=True))
@@ -172,7 +172,7 @@ BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
     "device": ({"X": tiny.spins(), "device": "abacus"}, "device 'abacus' cannot be used"),
     "steps": ({"X": tiny.spins(), "max_steps": 0}, "max_steps must be .* got 0"),
     "seconds": ({"X": tiny.spins(), "max_seconds": -1}, "max_seconds must be .* got -1"),
-    "validation": ({"X": tiny.spins(), "validation": tiny.spins(sites=2)}, "validation has 2 columns"),
+    "validation": ({"X": tiny.spins(), "validation": tiny.spins(sites=2)}, "validation has 2 features"),
 }
 
 

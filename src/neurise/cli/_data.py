@@ -24,6 +24,10 @@ CountColumn = Annotated[
     str | None,
     typer.Option(help="Where the counts or weights are: a column of a .csv file (name, or number from 0)."),
 ]
+DropColumn = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Leave a column of a .csv file out. May be repeated."),
+]
 Rows = Annotated[
     int, typer.Option("--rows", "-n", min=1, help="How many rows to draw, of a data set that is a law and no file.")
 ]
@@ -41,6 +45,7 @@ def resolve(
     label_column: str | None = None,
     count_column: str | None = None,
     *,
+    drop_column: list[str] | None = None,
     rows: int | None = ROWS,
     rows_seed: int = 0,
 ) -> Dataset:
@@ -50,15 +55,23 @@ def resolve(
     ``NAME:option=value,option=value``. A data set that is a law alone gets ``rows`` rows drawn from it, unless that is None.
     """
     name, texts = split(data)
-    return with_rows(load(name, with_columns(name, texts, label_column, count_column)), rows, rows_seed)
+    return with_rows(load(name, with_columns(name, texts, label_column, count_column, drop_column)), rows, rows_seed)
 
 
 def with_columns(
-    name: str, texts: Mapping[str, str], label_column: str | None, count_column: str | None
+    name: str,
+    texts: Mapping[str, str],
+    label_column: str | None,
+    count_column: str | None,
+    drop_column: list[str] | None = None,
 ) -> dict[str, str]:
-    """Add the columns of labels and of counts to the options of a file."""
+    """Add the columns of labels and of counts, and those to leave out, to the options of a file."""
     found = dict(texts)
-    for option, what, column in (("label_column", "labels", label_column), ("count_column", "counts", count_column)):
+    for option, what, column in (
+        ("label_column", "labels", label_column),
+        ("count_column", "counts", count_column),
+        ("drop_column", "columns", ",".join(drop_column) if drop_column else None),
+    ):
         if column is None:
             continue
         word = f"--{option.replace('_', '-')}"

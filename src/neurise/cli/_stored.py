@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 SHARE = 4
 """One file is left on disk where its rows would take more than such a part of the free memory."""
 
+SHOWN = 1000
+"""Rows that show what a file holds."""
+
 
 def stored_rows(name: str, texts: Mapping[str, str]) -> Stored | None:
     """Open a folder, a pattern of files, or a large file, with options as they were typed; None for anything else."""
@@ -39,17 +42,28 @@ def sampled(stored: Stored, name: str) -> Dataset:
 
 def first_rows(stored: Stored, name: str) -> Dataset:
     """Make a data set of the first rows, which show what there is, for a verb that reads the others itself."""
-    return _dataset(stored, stored.reader.read(stored.reader.pieces[0]), name)
+    import numpy as np
+
+    from neurise.holdings import Holding
+
+    block = stored.reader.read(stored.reader.pieces[0])
+    some = np.arange(min(SHOWN, len(block)))
+    y, weights = (None if part is None else part[some] for part in (block.y, block.weights))
+    return _dataset(stored, Holding(stored.reader.take(block.X, some), y, weights), name)
 
 
 def _dataset(stored: Stored, held: Holding, name: str) -> Dataset:
-    from neurise.alphabet import Alphabet
-    from neurise.dataset import Dataset
-    from neurise.space import Space
+    import numpy as np
 
-    symbols = Alphabet.of(held.X).symbols
-    space = Space(stored.reader.sites, len(symbols))
-    return Dataset(name, space, symbols, train=held.X, labels=held.y, weights=held.weights)
+    from neurise.dataset import Dataset
+    from neurise.frames import as_table
+    from neurise.space import MAX_STATES, Space
+
+    rows = held.X if stored.reader.names is None else as_table(held.X)
+    found = set(np.asarray(rows).ravel().tolist())
+    symbols = np.array(sorted(found if stored.reader.names is None else map(str, found)))
+    space = Space(stored.reader.sites, min(MAX_STATES, len(symbols)))
+    return Dataset(name, space, symbols, train=rows, labels=held.y, weights=held.weights)
 
 
 def _is_large(path: Path) -> bool:

@@ -12,6 +12,7 @@ from neurise.cli._data import (
     ROWS,
     SOURCE,
     CountColumn,
+    DropColumn,
     LabelColumn,
     Rows,
     find,
@@ -176,9 +177,11 @@ def info(
     rows: Rows = ROWS,
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
+    drop_column: DropColumn = None,
     as_json: Json = False,
 ) -> None:
     """Look at a data set: its size and symbols, what is constant, what hangs together, and a picture."""
+    from neurise.cli._columns import has_columns, tell_columns
     from neurise.cli._picture import picture
     from neurise.cli._summary import summary
     from neurise.cli._summary_table import readable
@@ -186,7 +189,10 @@ def info(
     name, texts = split(source)
     if is_table(name):
         texts.setdefault("missing", "drop")
-    found = with_rows(load(name, with_columns(name, texts, label_column, count_column)), rows, 0)
+    found = with_rows(load(name, with_columns(name, texts, label_column, count_column, drop_column)), rows, 0)
+    if has_columns(found):
+        tell_columns(name, found, as_json=as_json)
+        return
     facts = summary(found)
     if as_json:
         print_json({"source": name, **facts})

@@ -86,23 +86,9 @@ def _subject(model: str, device: str | None) -> Any:
 
 
 def _show(evaluation: Evaluation, title: str) -> None:
-    compared = ["independent", "memorize"] if evaluation.baselines else []
-    table, notes = [], dict[str, list[str]]()
-    for row in evaluation.rows:
-        units = "" if row.name.startswith(row.units) else row.units  # the name of an energy says it
-        value = " ".join([number(row.value), *([f"± {row.error:.1g}"] if row.error else []), units]).strip()
-        others = [row.floor, *(row.baselines.get(name) for name in compared)]
-        table.append([row.name, value, *(number(other, 3) for other in others)])
-        notes.setdefault(row.note, []).append(row.name)
-    print_table(title, ["", "value", "floor", *compared], table, numbers=tuple(range(1, 3 + len(compared))))
-    for note, names in notes.items():
-        if note:
-            say(f"{', '.join(names)}: {note}")
-    say(f"measured on {evaluation.against}")
-    if compared:
-        say(f"independent and memorize learnt from {evaluation.baselines}")
+    from neurise.evaluation import table
 
-
-def number(value: float | None, digits: int = 4) -> str:
-    """Write a number with so many digits, or a dash for none."""
-    return "–" if value is None else f"{value:.{digits}g}"
+    columns = table.columns(evaluation)
+    print_table(title, columns, table.cells(evaluation), numbers=range(1, len(columns)))
+    for note in table.notes(evaluation):
+        say(note)

@@ -71,6 +71,7 @@ def sample(
     the number of processes.
     """
     from neurise.datasets.files import check_beside, check_ending, write_rows
+    from neurise.frames import as_table, frame_kind
     from neurise.loading import load
     from neurise.training import distributed
 
@@ -93,6 +94,7 @@ def sample(
     seconds = time.monotonic() - began
     if rows is None:
         return
+    rows = as_table(rows) if frame_kind(rows) else rows
     more = beside(fitted, rows, y, log_prob=log_prob, energies=energies)
     if output is not None:
         write_rows(output, rows, more)
@@ -126,7 +128,8 @@ def _report(
 
     from neurise.alphabet import as_matrix
     from neurise.datasets.formats.csv import as_cells, write_csv
-    from neurise.datasets.formats.writing import write_table
+    from neurise.datasets.formats.writing import write_table, write_words
+    from neurise.frames import Table
 
     matrix = as_matrix(rows)
     facts: dict[str, Any] = {"rows": len(matrix), "sites": matrix.shape[1], "seconds": round(seconds, 3)}
@@ -134,7 +137,13 @@ def _report(
     if effective is not None:
         facts["effective_samples"] = float(effective)
     if output is None:
-        if as_json:
+        if isinstance(rows, Table):
+            if as_json:
+                own = {name: column.tolist() for name, column in zip(rows.names, matrix.T, strict=True)}
+                print_json({**facts, "X": own, **{name: values.tolist() for name, values in more.items()}}, indent=None)
+            else:
+                write_words(sys.stdout, rows, more)
+        elif as_json:
             numbers = {name: values.tolist() for name, values in more.items()}
             print_json({**facts, "X": as_cells(matrix).tolist(), **numbers}, indent=None)
         elif more:
@@ -171,12 +180,18 @@ def read_clamp(path: Path, model: Model) -> np.ma.MaskedArray[Any, Any]:
 
     import numpy as np
 
+    from neurise.alphabet import Alphabet
     from neurise.datasets.formats.csv import as_cells, parsing
     from neurise.datasets.formats.open import open_text
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    symbols = model.schema_.alphabet.symbols
+    alphabet = model.schema_.alphabet
+    if not isinstance(alphabet, Alphabet):
+        raise NotImplementedError(
+            f"{path}: --clamp is for rows of one alphabet, and the columns of this model have their own"
+        )
+    symbols = alphabet.symbols
     known = dict(zip(map(str, as_cells(symbols).tolist()), symbols, strict=True))
     values, free = [], []
     with parsing(path), open_text(path, newline="") as file:

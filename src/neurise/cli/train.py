@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neurise import discovery
+from neurise.cli._columns import Bins, alphabets_of
 from neurise.cli._configuration import Config, configured
-from neurise.cli._data import ROWS, SOURCE, CountColumn, LabelColumn, Rows, resolve, with_columns
+from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Rows, resolve, with_columns
 from neurise.cli._data import split as split_options
 from neurise.cli._output import (
     Device,
@@ -103,6 +104,8 @@ def train(
     device: Device = None,
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
+    drop_column: DropColumn = None,
+    bins: Bins = None,
     rows_drawn: Rows = ROWS,
     test_fraction: TestFraction = None,
     validation: Validation = None,
@@ -148,20 +151,25 @@ def train(
     params = preset | collect(kind, common, others or [])
     devices.resolve(device)
     name, texts = split_options(data)
-    stored = stored_rows(name, with_columns(name, texts, label_column, count_column))
+    stored = stored_rows(name, with_columns(name, texts, label_column, count_column, drop_column))
     with distributed.leader_first():  # of several processes, one downloads
-        rows = (
-            resolve(data, label_column, count_column, rows=rows_drawn) if stored is None else first_rows(stored, name)
-        )
+        if stored is None:
+            rows = resolve(data, label_column, count_column, drop_column=drop_column, rows=rows_drawn)
+        else:
+            rows = first_rows(stored, name)
+            if bins:
+                raise ValueError(f"--bins {bins[0]}: {data} stays on disk; write the bins to its files")
     if rows.train is None:
         raise ValueError(f"{data} has no rows to learn from")
     if stored is not None and test_fraction:
         raise ValueError(f"--test-fraction: {data} stays on disk; keep some of its files apart to evaluate with")
     rows, split = hold_back_tests(rows, test_fraction, seed)
-    rows, more = with_validation(rows, validation, kind, label_column, count_column)
+    rows, more = with_validation(rows, validation, kind, label_column, count_column, drop_column)
     if twice := [name for name in more if name in params]:
         raise ValueError(f"--validation {validation} and {twice[0]}={params[twice[0]]} say the same; leave one out")
     params |= more
+    if stored is None:
+        params |= alphabets_of(rows, bins or [], params)
     has_more = any(part is not None for part in (rows.validation, rows.test, rows.law))
     if has_more and stored is None and "alphabet" in kind.parameters():
         params.setdefault("alphabet", rows.symbols.tolist())  # the rows to learn from may lack a symbol that those have

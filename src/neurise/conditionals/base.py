@@ -34,7 +34,10 @@ class Frame:
 
     def in_order(self, order: Sequence[int]) -> Frame:
         """Return the frame of a chain that takes the sites in another order."""
-        return replace(self, constant=self.constant[list(order)])
+        noise = self.noise
+        if noise.space.sizes is not None:
+            noise = replace(noise, space=noise.space.in_order(order))  # type: ignore[type-var]
+        return replace(self, noise=noise, constant=self.constant[list(order)])
 
 
 class Certain(NamedTuple):

@@ -22,8 +22,8 @@ class KnownSites(Conditionals):
         \mu_t(a) = \varepsilon^{v}\,\beta_a + \frac{1-\varepsilon^{v}}{p}, \qquad
         \beta_a = \begin{cases} 1 - (p-1)\,\omega & a = c \\ \omega & a \ne c, \end{cases}
 
-    where ω = ``unseen`` is the probability of each symbol that the site never held. At ω = 0 they are impossible, and a row
-    that holds one has the likelihood zero.
+    where p counts the symbols of the site's own alphabet, and ω = ``unseen`` is the probability of each that it never held.
+    At ω = 0 they are impossible, and a row that holds one has the likelihood zero.
     """
 
     constant: Tensor
@@ -60,10 +60,16 @@ class KnownSites(Conditionals):
 
     def log_known(self, u: Tensor, visits: Tensor) -> Tensor:
         """Return the log-law of constant sites u after visits, (..., states) float64; of other sites it means nothing."""
-        states = self.noise.space.states
-        held = self.constant[u][..., None] == torch.arange(states, device=u.device)
+        space = self.noise.space
+        held = self.constant[u][..., None] == torch.arange(space.states, device=u.device)
         clean = torch.full_like(held, self.unseen, dtype=torch.float64)
-        return self.noise.log_noised(clean.masked_fill(held, 1 - (states - 1) * self.unseen), visits)
+        if space.sizes is None:
+            clean = clean.masked_fill(held, 1 - (space.states - 1) * self.unseen)
+        else:
+            own = space.allowed(u.device)[u]
+            certain = 1 - (own.sum(-1, keepdim=True, dtype=torch.float64) - 1) * self.unseen
+            clean = torch.where(held, certain, clean * own)
+        return self.noise.log_noised(clean, visits, u)
 
     def lay_out(self) -> Self:
         """Lay the learnt part out, which walks by itself."""

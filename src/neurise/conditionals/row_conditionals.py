@@ -14,6 +14,7 @@ from neurise.conditionals.base import Conditionals, Frame
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.plan import View
 from neurise.networks.parts.walk import Walk
+from neurise.space import Space, possible
 from neurise.walks import Recomputed
 
 
@@ -44,11 +45,17 @@ class RowConditionals(Conditionals):
         for part in self.blocks(len(rows)):
             logits = self.network(rows[part], None if labels is None else labels[part])
             answers.append(logits.gather(1, sites[part, None, None].expand(-1, 1, states)))
-        return torch.log_softmax(torch.cat(answers), dim=-1).reshape(*leading, -1)
+        found = torch.cat(answers)
+        if self.noise.space.sizes is not None:
+            found = possible(found, self.noise.space, sites[:, None])
+        return torch.log_softmax(found, dim=-1).reshape(*leading, -1)
 
     def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the conditionals of all sites, (n, sites, states), by one pass."""
-        return torch.log_softmax(self.network(self._shown(x), y), dim=-1)
+        logits = self.network(self._shown(x), y)
+        if self.noise.space.sizes is not None:
+            logits = possible(logits, self.noise.space)
+        return torch.log_softmax(logits, dim=-1)
 
     def _shown(self, x: Tensor) -> Tensor:
         """Return the tokens that the network is shown. Noise may have written a symbol of its own, which nobody looks at."""
@@ -72,7 +79,8 @@ class RowConditionals(Conditionals):
         walk = self.network.walk(x, y, precision=precision) if top == len(x) else None
         if walk is None:
             return Recomputed(self, sites, x, y)
-        return Blind(walk, self._is_ignored) if any(self._is_ignored) else walk
+        walk = Blind(walk, self._is_ignored) if any(self._is_ignored) else walk
+        return walk if self.noise.space.sizes is None else Within(walk, self.noise.space)
 
     @cached_property
     def _is_ignored(self) -> tuple[bool, ...]:
@@ -88,6 +96,23 @@ class RowConditionals(Conditionals):
         """Make the network again."""
         noise = frame.noise
         return cls(networks.build(description["network"], noise.space, noise.num_steps, frame.classes), frame)
+
+
+class Within(Walk):
+    """A walk on which the states that a site does not have are impossible."""
+
+    def __init__(self, inner: Walk, space: Space) -> None:
+        self.inner, self.space = inner, space
+
+    def logits(self, u: int) -> Tensor:
+        """Give what is impossible −∞."""
+        logits = self.inner.logits(u)
+        own = self.space.allowed(logits.device)[u, -logits.shape[-1] :]
+        return logits.masked_fill(~own, -torch.inf)
+
+    def put(self, u: int, token: Tensor) -> None:
+        """Tell the token."""
+        self.inner.put(u, token)
 
 
 class Blind(Walk):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,13 @@ from neurise.datasets.formats.table import read_table
 from neurise.datasets.formats.text import read_windows
 from neurise.datasets.formats.truth import restore
 from neurise.datasets.formats.unpacking import at_most
+from neurise.datasets.formats.words import holds_words, read_words
 from neurise.datasets.formats.writing import check_beside, check_ending, write_dataset, write_rows
 from neurise.enumeration import draw_from_law
+from neurise.frames import Table as NamedRows
+from neurise.frames import as_table
 from neurise.laws import as_law
-from neurise.space import Space
+from neurise.space import MAX_STATES, Space
 from neurise.stored import open_rows
 
 __all__ = ["ENDINGS", "KEYS", "check_beside", "check_ending", "files", "holds_reads", "write_dataset", "write_rows"]
@@ -38,11 +41,12 @@ __all__ = ["ENDINGS", "KEYS", "check_beside", "check_ending", "files", "holds_re
 BLOCK = 2**22
 """Cells that are looked at together: their symbols' codes take eight bytes each."""
 
-KINDS = ("table", "histogram", "fasta", "text", "counts")
+KINDS = ("table", "columns", "histogram", "fasta", "text", "counts")
 OF_KIND = {
-    "label_column": ("table", ".npz", *ARROW),
-    "count_column": ("table", *ARROW),
-    "missing": ("table", "histogram"),
+    "label_column": ("table", "columns", ".npz", *ARROW),
+    "count_column": ("table", "columns", *ARROW),
+    "drop_column": ("columns", *ARROW),
+    "missing": ("table", "columns", "histogram"),
     "alphabet": ("fasta",),
     "theta": ("fasta",),
     "inserts": ("fasta",),
@@ -62,6 +66,7 @@ def files(
     *,
     label_column: str | int | None = None,
     count_column: str | int | None = None,
+    drop_column: str | Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
     alphabet: str = "protein",
@@ -88,6 +93,9 @@ def files(
       ``count_column`` name others, or give their numbers from 0 (``label_column`` also names an array of a ``.npz`` file).
       A single column of symbols, as in ``bitstring,count``, may hold strings of digits, 0010 say: one site a digit.
       ``missing="drop"`` leaves out lines that lack a value and says in ``info["missing"]`` how many and where.
+    - ``kind="columns"``: a table with a header whose columns have alphabets of their own: words, letters, numbers. It is
+      recognised without being named where there are words, or letters, below the names. ``train`` is an array of objects
+      with ``names`` then, and ``drop_column`` leaves columns out, "id,name" say.
     - ``kind="histogram"``: a table whose first column counts its rows. It is recognised without being named (a warning
       says so) where there is no header, the first column is positive and not always 1, and the others are ±1 or 0/1.
     - ``.fasta``, ``.fa``, ``.faa``, ``.a2m``, ``.a3m``, ``.sto``, ``.stk`` (``kind="fasta"``): aligned sequences of an
@@ -118,6 +126,7 @@ def files(
     options = {
         "label_column": label_column,
         "count_column": count_column,
+        "drop_column": drop_column,
         "missing": missing,
         "alphabet": alphabet,
         "theta": theta,
@@ -130,6 +139,8 @@ def files(
     }
     with at_most(max_unpacked):
         what = kind or _recognised(place, window)
+        if what == "table" and kind is None and holds_words(place):
+            what = "columns"
         _refuse_others(place, what, options)
         if what == ".npz" and label_column is None and holds_reads(place):
             return dwave(place)
@@ -147,7 +158,7 @@ def _read(path: Path, what: str, kind: str | None, options: Mapping[str, Any]) -
     if what == "counts":
         return read_counts(path, options["endian"], options["bits"])
     if what in ARROW:
-        return _read_arrow(path, options["label_column"], options["count_column"])
+        return _read_arrow(path, options)
     if what == "fasta":
         return _read_fasta(path, options["alphabet"], options["theta"], options["inserts"])
     if what == "text":
@@ -158,6 +169,8 @@ def _read(path: Path, what: str, kind: str | None, options: Mapping[str, Any]) -
                 f"{listed()}"
             )
         return {"train": read_windows(path, window, stride, join_spaces=options["join_spaces"])}
+    if what == "columns":
+        return _read_columns(path, options)
     return _read_table(path, kind, options["label_column"], options["count_column"], options["missing"])
 
 
@@ -211,11 +224,27 @@ def _read_table(
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def _read_arrow(path: Path, label_column: str | int | None, count_column: str | int | None) -> dict[str, Any]:
-    stored = open_rows(path, label_column=label_column, count_column=count_column)
+def _read_columns(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
+    if options["missing"] not in ("error", "drop"):
+        raise ValueError(f"missing must be 'error' or 'drop', got {options['missing']!r}")
+    drop = options["drop_column"] or ()
+    table = read_words(
+        path,
+        label_column=options["label_column"],
+        count_column=options["count_column"],
+        drop=drop.split(",") if isinstance(drop, str) else drop,
+        missing=Missing() if options["missing"] == "drop" else None,
+    )
+    parts = {"train": table.rows, "labels": table.labels, "weights": table.weights, "info": table.info or None}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _read_arrow(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
+    own = {name: options[name] for name in ("label_column", "count_column", "drop_column")}
+    stored = open_rows(path, **own)
     devices.require_memory(stored.num_bytes, torch.device("cpu"), f"learn from neurise.open_rows('{path}') instead")
     held = stored.everything()
-    parts = {"train": held.X, "labels": held.y, "weights": held.weights}
+    parts = {"train": as_table(held.X), "labels": held.y, "weights": held.weights}
     return {name: part for name, part in parts.items() if part is not None}
 
 
@@ -226,6 +255,10 @@ def _read_fasta(path: Path, alphabet: str, theta: float | None, inserts: str) ->
 
 
 def _dataset(path: Path, found: Mapping[str, Any]) -> Dataset:
+    if isinstance(found["train"], NamedRows):
+        rows = found["train"]
+        symbols = np.array(sorted({str(value) for value in np.asarray(rows).ravel().tolist()}), dtype=object)
+        return Dataset(path.name, Space(rows.shape[1], min(MAX_STATES, len(symbols))), symbols, **found)
     parts = {split: found[split] for split in ("train", "validation", "test") if split in found}
     for split, rows in parts.items():
         _check(path, split, rows, parts["train"], found)

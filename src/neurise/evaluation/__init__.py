@@ -22,6 +22,7 @@ from neurise.evaluation.case import Case
 from neurise.evaluation.learnt_from import with_training_rows
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
+from neurise.evaluation.table import frame, html, written
 from neurise.evaluation.unseen import described, held_back
 from neurise.modeling.model import Model
 from neurise.space import Space
@@ -50,6 +51,18 @@ class Evaluation:
             if row.name == name:
                 return row
         raise KeyError(f"{name!r} was not measured; there are: {', '.join(row.name for row in self.rows)}")
+
+    def __repr__(self) -> str:
+        few = [f"{row.name} {written(row)}" for row in self.rows[:3]]
+        more = [f"{len(self.rows) - 3} more"] if len(self.rows) > 3 else []
+        return f"Evaluation({self.model} on {self.data}: {', '.join(few + more)})"
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Make a data frame of it, one row per measurement: of "pandas", "polars", "pyarrow" or what narwhals knows else."""
+        return frame(self, backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything in JSON's types."""

@@ -145,7 +145,13 @@ class Case:
             self.samples, self.alphabet = len(self.drawn), Alphabet.of(self.drawn)
             self.space = Space(self.drawn.shape[1], len(self.alphabet))
         else:
-            self.alphabet, self.space = self.model.schema_.alphabet, self.model.space_
+            known = self.model.schema_.alphabet
+            if not isinstance(known, Alphabet):
+                raise NotImplementedError(
+                    "evaluate compares rows of one alphabet, and the columns of this model have their own; log_prob and score "
+                    "take its tables"
+                )
+            self.alphabet, self.space = known, self.model.space_
         self._check()
 
     def _check(self) -> None:

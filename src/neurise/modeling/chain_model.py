@@ -72,7 +72,7 @@ class ChainModel(Model):
         return any(chain.order is not None for chain in self.chains)
 
     def conditional(self, X: Symbols, site: int, step: int | None = None, y: Any = None) -> np.ndarray:
-        r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet.
+        r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the site's alphabet.
 
         With ``step`` = t, where step t noises that site: the learnt conditional of the noised law μ_t. Without: the
         clean conditional :math:`\mu_0(x_u \mid x_{-u})`, from the network if it was taught it (``corrector__clean`` > 0), else
@@ -90,7 +90,7 @@ class ChainModel(Model):
                     f"likelihood of hard noise with hide_noised=True; step={place} gives the learnt conditional of the law "
                     f"noised by {place} steps"
                 )
-            return self._ratios_at(x, place, y)
+            return self._ratios_at(x, place, y)[:, : schema.space.digits[place]]
         asked = self.conditionals
         noise = asked.noise
         if step is not None and step not in range(place, noise.num_steps, schema.space.sites):
@@ -108,7 +108,7 @@ class ChainModel(Model):
             label = None if labels is None else labels[rows].to(self.device_)
             log_conditional = asked.log_conditional(t, u, x[rows].to(self.device_), label)
             parts.append(log_conditional.detach().double().softmax(-1).cpu().numpy())
-        return np.concatenate(parts)
+        return np.concatenate(parts)[:, : schema.space.digits[place]]
 
     @property
     def knows_clean(self) -> bool:
@@ -235,7 +235,8 @@ class ChainModel(Model):
         for chain in self.chains:
             # Where a chain in an order of its own starts does not matter: such a chain is hard.
             law = exact.chain_law(chain.conditionals, label, start, sweeps=steps)
-            laws.append(law if chain.order is None else out_of_order(law, self.space_, chain.order))
+            own = chain.conditionals.noise.space  # of the sites in the chain's order
+            laws.append(law if chain.order is None else out_of_order(law, own, chain.order))
         return laws[0] if len(laws) == 1 else torch.stack(laws).mean(0)
 
     # --- files -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from neurise._version import __version__
 from neurise.alphabet import Symbols
 from neurise.fields import Field
 from neurise.holdout import Split
-from neurise.modeling import loaded
+from neurise.modeling import loaded, sklearn_names
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
 from neurise.modeling.summary import Summary, best_scores
@@ -145,8 +145,10 @@ class Model(Estimator, ABC):
         y: Any = None,
         *,
         weights: Any = None,
+        sample_weight: Any = None,
         validation: Any = None,
         seed: int = 0,
+        random_state: Any = None,
         device: str | torch.device | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
@@ -157,7 +159,8 @@ class Model(Estimator, ABC):
     ) -> Self:
         """Learn from X, (N, sites) of at most 256 symbols, and labels y (N,).
 
-        ``weights`` are counts or importances of the rows; ``validation`` is X, (X, y) or (X, y, weights) to stop by
+        ``weights`` (or ``sample_weight``) are counts or importances of the rows; ``random_state`` is another name of ``seed``,
+        which may also be a generator of numpy's; ``validation`` is X, (X, y) or (X, y, weights) to stop by
         instead of a held-back part; ``checkpoint`` is a folder to keep the state of a long run in, and ``resume`` goes
         on from there. ``callback(step, seconds, losses, model)`` is called at every evaluation; returning True stops the
         run. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C or SIGTERM,
@@ -168,6 +171,10 @@ class Model(Estimator, ABC):
         for library in self.libraries:
             importlib.import_module(library)
         began = deadline.CLOCK()
+        if sample_weight is not None:
+            weights = sklearn_names.weights_of(weights, sample_weight)
+        if random_state is not None:
+            seed = sklearn_names.seed_of(seed, random_state, 0)
         if callback is not None and not callable(callback):
             raise ValueError(f"callback must be a function of (step, seconds, losses, model), got {callback!r}")
         before = dict(vars(self))
@@ -240,6 +247,13 @@ class Model(Estimator, ABC):
         return self._fitted().order
 
     @property
+    def n_features_in_(self) -> int:
+        """How many columns the data has: scikit-learn's name of the number of sites. There is none before ``fit``."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
+        return self.schema_.space.sites
+
+    @property
     def num_parameters_(self) -> int:
         """How many numbers were learnt."""
         self._fitted()
@@ -252,6 +266,7 @@ class Model(Estimator, ABC):
         *,
         clamp: Any = None,
         seed: int | None = None,
+        random_state: Any = None,
         sweeps: Any = None,
         start: Symbols | None = None,
     ) -> Any:
@@ -261,9 +276,11 @@ class Model(Estimator, ABC):
         is a numpy masked array, (sites,) or (n, sites): masked entries are the model's to choose, the others are given.
         ``sweeps`` is how often all sites are redrawn from the clean conditionals in the end, by default what ``fit`` chose,
         or a dict from a time of the chain to the number of sweeps there. ``start`` (n, sites) takes the place of the noise
-        that a reverse chain starts from.
+        that a reverse chain starts from. ``random_state`` is another name of ``seed``, as in ``fit``.
         """
         schema = self._fitted()
+        if random_state is not None:
+            seed = sklearn_names.seed_of(seed, random_state, None)
         n, generator = checks.positive_whole("n", n), devices.generator(seed, self.device_)
         needed = devices.sampling_bytes(n, schema.space.sites, np.dtype(schema.alphabet.dtype).itemsize)
         devices.require_memory(needed, torch.device("cpu"), f"draw fewer than n={n:,} rows at a time")
@@ -277,7 +294,7 @@ class Model(Estimator, ABC):
         labels = None if labels is None else labels.to(self.device_)
         with torch.no_grad():
             tokens = self._draw(Request(n, labels, given, generator, sweeps, begin))
-        return schema.decode(tokens)
+        return schema.decode(tokens, generator)
 
     def log_prob(self, X: Symbols, y: Any = None) -> np.ndarray:
         """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them.
@@ -293,6 +310,10 @@ class Model(Estimator, ABC):
         terms = [np.log(weight) + self._log_prob(x, label).numpy() for label, weight in self._label_rows(y, len(x))]
         total: np.ndarray = np.logaddexp.reduce(terms, axis=0)
         return total
+
+    def score_samples(self, X: Symbols, y: Any = None) -> np.ndarray:
+        """Return what :meth:`log_prob` returns: scikit-learn's name of it."""
+        return self.log_prob(X, y)
 
     def elbo(self, X: Symbols, y: Any = None, *, seed: int | None = None, draws: int = 4) -> Elbo:
         """Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate over ``draws``.
@@ -357,6 +378,11 @@ class Model(Estimator, ABC):
             "stopped": self.stopped_,
         }
         return Summary({name: fact for name, fact in facts.items() if fact is not None})
+
+    def _repr_html_(self) -> str:
+        from neurise.modeling.model_page import html  # notebooks alone ask for this
+
+        return html(self)
 
     def _facts(self) -> dict[str, Any]:
         """Return what a kind of model adds to its summary."""
@@ -423,7 +449,7 @@ class Model(Estimator, ABC):
 
     def _fitted(self) -> Schema:
         if not self.__sklearn_is_fitted__():
-            raise RuntimeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
+            raise sklearn_names.not_fitted(type(self).__name__)
         return self.schema_
 
     def _in_hand(self, X: Any, y: Any) -> tuple[Any, Any, Any]:

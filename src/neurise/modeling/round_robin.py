@@ -249,6 +249,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
             raise ValueError(
                 f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
             )
+        if schema.space.sizes is not None and not kind.has_own_alphabets:
+            raise ValueError(f"the noise {chain.kind!r} serves one alphabet for all columns; these have their own")
         make: Callable[..., SiteNoise] = kind
         noise = make(schema.space, self.keep_prob, cycles=self.cycles, steps=chain.steps, **(self.noise_options_ or {}))
         classes = 0 if schema.labels is None else len(schema.labels.classes)

@@ -145,7 +145,7 @@ class RoundRobinObjective:
             hidden = hidden | noise.erased(t[:, 0])
         before = x_t.gather(-1, u)
         if not (self.hide_noised and noise.is_hard):
-            after = noise.visited(before, generator=generator).long()
+            after = noise.visited(before, u, generator=generator).long()
         elif self.clean:
             after = torch.full_like(u, noise.space.states)
         if self.clean:  # at time 0 nothing changes
@@ -177,7 +177,8 @@ class RoundRobinObjective:
         """Return the mean training loss of the networks on each example, without the one that must not learn from it."""
         x_u, fold, weight = drawn[5], drawn[6], drawn[8]
         logits = _asked(network, drawn)  # (n, members, states), or (n, K, members, states)
-        each = self.loss(logits, x_u[..., None].expand(logits.shape[:-1]))
+        own = () if self.frame.noise.space.sizes is None else (self._own(drawn[1]),)
+        each = self.loss(logits, x_u[..., None].expand(logits.shape[:-1]), *own)
         if weight is not None:
             each = (each * weight[..., None]).mean(1)  # (n, members)
         if fold is not None:
@@ -196,10 +197,16 @@ class RoundRobinObjective:
         Where there are folds, it is what the one network says that has not learnt from the row.
         """
         logits, fold = _asked(network, drawn), drawn[6]
+        if self.frame.noise.space.sizes is not None:
+            logits = logits.masked_fill(~self._own(drawn[1]), -torch.inf)
         if fold is None:
             return torch.log_softmax(logits, dim=-1).mean(-2)
         own = fold.view(-1, *[1] * (logits.dim() - 1)).expand(*logits.shape[:-2], 1, logits.shape[-1])
         return logits.gather(-2, own).squeeze(-2)
+
+    def _own(self, u: Tensor) -> Tensor:
+        """Return which states the sites u have, (..., 1, states), whatever the member."""
+        return self.frame.noise.space.allowed(u.device)[u][..., None, :]
 
 
 def _asked(network: Prediction, drawn: Any) -> Tensor:

@@ -16,6 +16,7 @@ from neurise.deadline import Work
 from neurise.losses import Loss
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Batch
+from neurise.space import possible
 from neurise.training.objective import Prediction
 
 
@@ -79,6 +80,12 @@ class RowObjective:
         """Sites that vary. Found once: to count them is to wait for the device."""
         return torch.nonzero(self.frame.constant < 0).flatten()
 
+    @cached_property
+    def _own(self) -> Tensor | None:
+        """Which states the sites that vary have, (sites, states); None where all have the same."""
+        space = self.frame.noise.space
+        return None if space.sizes is None else space.allowed(self._sites.device)[self._sites]
+
     def draw(self, batch: Batch, *, generator: Generator) -> RowExample:
         """Show rows as they are; sites that never vary show token 0."""
         fold = None if batch.fold is None else batch.fold.long()
@@ -90,7 +97,8 @@ class RowObjective:
         """Return the mean training loss of the networks on each row, without the one that must not learn from it."""
         x, y, fold, kept = drawn
         logits, tokens = self._varying(network(x, y) if kept is None else network(x, y, kept), x)
-        each = self.loss(logits, tokens[..., None].expand(logits.shape[:-1])).mean(1)  # (n, members)
+        own = () if self._own is None else (self._own[:, None],)
+        each = self.loss(logits, tokens[..., None].expand(logits.shape[:-1]), *own).mean(1)  # (n, members)
         if fold is not None:
             others = fold[:, None] != torch.arange(each.shape[-1], device=fold.device)
             each = each * others * (self.folds / (self.folds - 1))
@@ -100,6 +108,8 @@ class RowObjective:
         """Return the mean cross-entropy over the sites of what the networks say together, (n,)."""
         x, y, fold, _ = drawn
         logits, tokens = self._varying(network(x, y), x)
+        if self._own is not None:
+            logits = logits.masked_fill(~self._own[:, None], -torch.inf)
         return losses.cross_entropy(together(logits, fold), tokens).mean(1)
 
     def answers(self, network: Prediction, drawn: Any) -> Tensor:
@@ -108,6 +118,8 @@ class RowObjective:
         shown = x.masked_fill((self.frame.constant >= 0) | (x >= self.frame.noise.space.states), 0)
         logits = network(shown, y)  # (n, sites, members, states)
         own = logits.gather(1, u[:, None, None, None].expand(-1, 1, *logits.shape[2:]))
+        if self.frame.noise.space.sizes is not None:
+            own = possible(own, self.frame.noise.space, u[:, None, None])
         return together(own, fold).squeeze(1)
 
     def _varying(self, logits: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:

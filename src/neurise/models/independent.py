@@ -79,6 +79,7 @@ class Independent(SolvedModel):
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Multiply the marginals out."""
         law = torch.ones(1, dtype=torch.float64, device=self.device_)
-        for marginal in self.tables_["marginals"][int(self._class_of(label, 1))]:
-            law = (law[:, None] * marginal).flatten()
+        marginals = self.tables_["marginals"][int(self._class_of(label, 1))]
+        for marginal, states in zip(marginals, self.space_.digits, strict=True):
+            law = (law[:, None] * marginal[:states]).flatten()
         return law

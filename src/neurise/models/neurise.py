@@ -85,7 +85,7 @@ class NeurISE(RoundRobinModel):
         if asked and self.architecture.pairwise is None and not self.is_of_rows:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
-            pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_, "names", None))
+            pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_.alphabet, "names", None))
             self.neighbours_ = adjacency(pairs, self.schema_.order)
             if not self.corrector.clean:
                 raise ValueError(

@@ -131,9 +131,11 @@ class Pairwise(TrainedModel):
         x, place = schema.encode(X), schema.order.index(site)
         if schema.labels is None or y is not None:
             answers = self._log_conditionals(x, schema.encode_labels(y, len(x)), place)
-            return np.concatenate([answer[:, 0].exp().numpy() for _, answer in answers])
+            return np.concatenate([answer[:, 0].exp().numpy() for _, answer in answers])[
+                :, : schema.space.digits[place]
+            ]
         joint = []
-        for token in range(schema.space.states):
+        for token in range(schema.space.digits[place]):
             x[:, place] = token
             terms = [np.log(w) + self._log_prob(x, label).numpy() for label, w in self._label_rows(None, len(x))]
             joint.append(np.logaddexp.reduce(terms))

@@ -169,7 +169,7 @@ def _weigh(
     # the start never is, no particle may begin; a price that all of them share does not matter.
     last = noise.visits(torch.tensor(noise.num_steps, device=device))  # (sites,)
     log_start = noise.start_law().log().to(device)
-    log_q = noise.log_noised_token(value, last)  # (rows, sites, tokens)
+    log_q = noise.log_noised_token(value, last, torch.arange(sites, device=device))  # (rows, sites, tokens)
     log_q = log_q.masked_fill(log_start == -torch.inf, -torch.inf)
     noised = draw(log_q, uniforms(rows * sites, generator=generator).reshape(rows, sites))
     x = torch.where(holds, noised, noise.start(rows, generator=generator))

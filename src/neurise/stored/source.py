@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neurise.bins import Bins
 from neurise.holdings import Holding
 from neurise.labels import Labels
 from neurise.progress import Progress
@@ -49,7 +50,7 @@ class Stored:
                 if value is not None:
                     raise ValueError(f"{files[0]} holds rows alone; {name} is for {', '.join(ARROW)}")
             if drop_columns:
-                raise ValueError(f"{files[0]} has no names of columns; drop_columns is for {', '.join(ARROW)}")
+                raise ValueError(f"{files[0]} has no names of columns; drop_column is for {', '.join(ARROW)}")
             self.reader = MappedArrays(files)
         if not len(self):
             raise ValueError(f"{files[0]}{' and the others have' if len(files) > 1 else ' has'} no rows")
@@ -78,7 +79,10 @@ class Stored:
         """Read a uniform sample of the rows, without replacement."""
         most = self._most(SAMPLED) if rows is None else rows
         below = level_of_share(len(self), most, seed)
-        parts = [_taken(self.reader.read(piece), self._levels(piece, seed) < below) for piece in self.reader.pieces]
+        parts = [
+            _taken(self.reader, self.reader.read(piece), self._levels(piece, seed) < below)
+            for piece in self.reader.pieces
+        ]
         return _joined(self.reader, parts)
 
     def learn(
@@ -103,25 +107,30 @@ class Stored:
                 raise ValueError(
                     f"{name} cannot be given for rows in files; open_rows(…, label_column=, count_column=) names it"
                 )
+        if isinstance(alphabet, Mapping) and (cut := [name for name, own in alphabet.items() if isinstance(own, Bins)]):
+            raise ValueError(
+                f"alphabet cuts {cut[0]!r} into bins, which need all of its values at once; rows in files want the number of the "
+                "bin in their place"
+            )
         total = len(self)
         wanted = 0 if validation is not None or not fraction else max(1, min(round(fraction * total), self._most(HELD)))
         below = level_of_share(total, wanted, seed)
         upto = level_of_share(total, min(total, wanted + self._most(SAMPLED)), seed)
-        survey, kept, held, masses = Survey(self.reader.sites, self.reader.names), list[Holding](), list[Holding](), []
+        survey, kept, held, masses = Survey(self.reader), list[Holding](), list[Holding](), []
         progress = Progress("reading", "rows", verbose=verbose)
         present = 0
         for piece in self.reader.pieces:
-            block, level = _present(self.reader.read(piece), self._levels(piece, seed))
+            block, level = _present(self.reader, self.reader.read(piece), self._levels(piece, seed))
             present += len(level)
             survey.see(block)
             train = level >= below
-            held.append(_taken(block, ~train))
-            kept.append(_taken(block, train & (level < upto)))
+            held.append(_taken(self.reader, block, ~train))
+            kept.append(_taken(self.reader, block, train & (level < upto)))
             masses.append(float(train.sum()) if block.weights is None else float(block.weights[train].sum()))
             progress.update(piece.first + piece.rows, (piece.first + piece.rows) / total)
         progress.close()
         schema, given = self._schema(survey, validation, present, alphabet=alphabet, order=order)
-        encode = partial(_encoded, schema, Translation(schema, self.reader.join(survey.rows)))
+        encode = partial(_encoded, schema, Translation(schema, self.reader, survey.exemplars()[0]))
         sample, own = (encode(_joined(self.reader, parts)) for parts in (kept, held))
         if not len(sample) or not sum(masses):
             raise ValueError(
@@ -140,19 +149,18 @@ class Stored:
     def _picked(self, encode: Callable[[Holding], Rows], below: float, seed: int, number: int, at: np.ndarray) -> Batch:
         """Read a piece, and pick rows at levels of the weight of those that are learnt from."""
         piece = self.reader.pieces[number]
-        block, level = _present(self.reader.read(piece), self._levels(piece, seed))
+        block, level = _present(self.reader, self.reader.read(piece), self._levels(piece, seed))
         learnt = np.flatnonzero(level >= below)
         chosen = learnt[rows_at(at, None if block.weights is None else block.weights[learnt], len(learnt))]
-        rows = encode(_taken(block, chosen))
+        rows = encode(_taken(self.reader, block, chosen))
         return Batch(rows.x, rows.y)
 
     def _schema(
         self, survey: Survey, validation: Any, count: int, *, alphabet: Any, order: Any
     ) -> tuple[Schema, Rows | None]:
         """Learn the alphabets from rows that show every symbol; with the validation rows that were given, if any."""
-        rows, y = [*survey.rows, *survey.rows[:1]], [*survey.row_labels, *survey.row_labels[:1]]  # a law needs two rows
-        X, kinds = self.reader.join(rows), np.concatenate(y) if y else None
-        found, _, given = learn_schema(X, kinds, None, validation, alphabet=alphabet, order=order)
+        X, y = survey.exemplars()
+        found, _, given = learn_schema(X, y, None, validation, alphabet=alphabet, order=order)
         labels = found.labels
         if labels is not None:
             masses = np.array([survey.labels[value] for value in labels.classes.tolist()])
@@ -166,19 +174,19 @@ class Stored:
         return max(1, min(rows, SAMPLED_TOKENS // self.reader.sites))
 
 
-def _present(block: Holding, level: np.ndarray) -> tuple[Holding, np.ndarray]:
+def _present(reader: Reader, block: Holding, level: np.ndarray) -> tuple[Holding, np.ndarray]:
     """Leave out rows of weight zero, which are as good as absent."""
     if block.weights is None or block.weights.all():
         return block, level
     there = block.weights > 0
-    return _taken(block, there), level[there]
+    return _taken(reader, block, there), level[there]
 
 
-def _taken(block: Holding, chosen: np.ndarray) -> Holding:
+def _taken(reader: Reader, block: Holding, chosen: np.ndarray) -> Holding:
     """Take rows by a mask or by their numbers."""
     index = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
     y, weights = (None if part is None else part[index] for part in (block.y, block.weights))
-    return Holding(block.X[index], y, weights)
+    return Holding(reader.take(block.X, index), y, weights)
 
 
 def _joined(reader: Reader, parts: Sequence[Holding]) -> Holding:

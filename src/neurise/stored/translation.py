@@ -1,12 +1,15 @@
-"""Translate blocks of whole numbers to tokens by tables, which is many times faster than to look each up."""
+"""Translate blocks of rows to tokens by tables, which is many times faster than to look every value up."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from neurise.schema import Schema
+from neurise.stored.reading import Reader
 
 WIDEST = 2**16
 """Entries of the table of a column at most."""
@@ -15,31 +18,30 @@ WIDEST = 2**16
 class Translation:
     """What a schema makes of the symbols of every column, read off rows that show each of them."""
 
-    def __init__(self, schema: Schema, rows: np.ndarray) -> None:
-        self.schema, self.tables = schema, list[np.ndarray]()
-        if rows.dtype.kind not in "biu":
-            return
-        low, high = rows.min(0).astype(np.int64), rows.max(0).astype(np.int64)
-        if int((high - low).max()) >= WIDEST:
-            return
+    def __init__(self, schema: Schema, reader: Reader, rows: Any) -> None:
+        self.schema, self.reader = schema, reader
+        self.known: list[dict[Any, int]] = []
         tokens = schema.encode(rows).numpy()
         for place, site in enumerate(schema.order):
-            table = np.full(int(high[site] - low[site]) + 1, -1, dtype=np.int16)
-            table[rows[:, site].astype(np.int64) - low[site]] = tokens[:, place]
-            self.tables.append(table)
-        self.low = low
+            index, values = reader.column(rows, site)
+            own = index.tolist() if values is None else [values[k] for k in index]
+            self.known.append(dict(zip(own, tokens[:, place].tolist(), strict=True)))
 
-    def __call__(self, rows: np.ndarray) -> Tensor:
+    def __call__(self, rows: Any) -> Tensor:
         """Translate rows as the schema does, (N, sites) uint8."""
-        if not self.tables or rows.dtype.kind not in "biu":
-            return self.schema.encode(rows)
-        found = np.empty((len(self.tables), len(rows)), dtype=np.uint8)
-        for place, (site, table) in enumerate(zip(self.schema.order, self.tables, strict=True)):
-            index = rows[:, site].astype(np.int64) - self.low[site]
-            if len(index) and (index.min() < 0 or index.max() >= len(table)):
-                return self.schema.encode(rows)  # which says what is wrong
-            tokens = table[index]
+        parts = []
+        for place, site in enumerate(self.schema.order):
+            index, values = self.reader.column(rows, site)
+            known, low = self.known[place], 0
+            if values is None:
+                low, high = int(index.min()), int(index.max())
+                if high - low >= WIDEST:
+                    return self.schema.encode(rows)
+                # A bool is a number here, and equal to one.
+                values = range(low, high + 1)
+            table = np.array([known.get(value, -1) for value in values], dtype=np.int16)
+            tokens = table[index.astype(np.int64) - low]
             if (tokens < 0).any():
-                return self.schema.encode(rows)
-            found[place] = tokens
-        return torch.from_numpy(np.ascontiguousarray(found.T))
+                return self.schema.encode(rows)  # which says what is wrong
+            parts.append(tokens.astype(np.uint8))
+        return torch.from_numpy(np.ascontiguousarray(np.stack(parts).T))

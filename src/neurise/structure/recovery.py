@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from neurise import shown
 from neurise.extras import need
 from neurise.structure.averages import average, fields_of
 from neurise.structure.door import ask
@@ -41,6 +42,9 @@ class Structure:
     constant: tuple[int, ...]  # sites that never vary
     rows: int  # distinct rows that served as contexts
     shape: tuple[int, ...] | None = None
+
+    def __repr__(self) -> str:
+        return shown.record(self)
 
     @property
     def states(self) -> int:

@@ -19,6 +19,7 @@ from neurise.datasets.formats.fasta import write_fasta
 from neurise.datasets.formats.histogram import looks_counted
 from neurise.datasets.formats.open import create_text
 from neurise.files import write_atomically
+from neurise.frames import Table as NamedRows
 
 
 def check_ending(path: str | Path) -> None:
@@ -43,6 +44,9 @@ def write_rows(path: str | Path, rows: Any, beside: Mapping[str, np.ndarray] | N
     ``beside`` are numbers of each row, by name: the first columns of a table, which gets a header then, or arrays ``info.NAME``
     of an ``.npz`` file, which reading gives back in ``info``.
     """
+    if isinstance(rows, NamedRows):
+        _write_words(Path(path), rows, dict(beside or {}))
+        return
     place, matrix, more = Path(path), as_matrix(rows, "rows"), dict(beside or {})
     check_ending(place)
     check_beside(place, more)
@@ -58,6 +62,32 @@ def write_rows(path: str | Path, rows: Any, beside: Mapping[str, np.ndarray] | N
     else:
         write = partial(_write_table, rows=matrix, labels=None, weights=None, delimiter=_delimiter(ending))
     _write(place, write)
+
+
+def _write_words(place: Path, rows: NamedRows, beside: Mapping[str, np.ndarray]) -> None:
+    """Write a table of columns with its header."""
+    ending = ending_of(place)
+    if ending not in TABLES:
+        raise ValueError(f"{place}: a table of words is written as {' or '.join(TABLES)}")
+
+    def write(path: Path) -> None:
+        with create_text(path, packed=is_packed(path)) as file:
+            write_words(file, rows, beside, _delimiter(ending))
+
+    _write(place, write)
+
+
+def write_words(
+    file: TextIO, rows: NamedRows, beside: Mapping[str, np.ndarray] | None = None, delimiter: str = ","
+) -> None:
+    """Write a header, and each row behind the numbers that belong to it; a value that is missing is an empty cell."""
+    more = dict(beside or {})
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow([*more, *rows.names])
+    front = np.empty((len(rows), len(more)), dtype=object)
+    for place, values in enumerate(more.values()):
+        front[:, place] = values
+    writer.writerows(np.concatenate([front, np.asarray(rows)], axis=1).tolist())
 
 
 def write_dataset(path: str | Path, dataset: Dataset, *, kind: str | None = None) -> None:
@@ -82,6 +112,10 @@ def write_dataset(path: str | Path, dataset: Dataset, *, kind: str | None = None
         raise ValueError(
             f"{dataset.name} has no rows; draw some first: dataclasses.replace(data, train=data.sample(n, seed))"
         )
+    if isinstance(rows, NamedRows):
+        own = {"label": dataset.labels, "count": dataset.weights}
+        _write_words(place, rows, {name: values for name, values in own.items() if values is not None})
+        return
     if ending == ".npz":
         write: Callable[[Path], None] = partial(write_npz, dataset=dataset, rows=rows)
     elif ending == ".npy":
