@@ -16,6 +16,8 @@ SEPARATORS = str.maketrans("", "", " _")
 """What may stand between registers."""
 WIDEST = 4096
 """Bits that a row written as one number may have."""
+MOST = 2**63
+"""A count is at most this."""
 
 
 def counts(data: Mapping[Any, Any] | Sequence[str], *, endian: str = "big", bits: int | None = None) -> Holding:
@@ -35,6 +37,8 @@ def counts(data: Mapping[Any, Any] | Sequence[str], *, endian: str = "big", bits
     """
     if endian not in ENDS:
         raise ValueError(f"endian must be 'big' (site 0 first) or 'little' (site 0 last), got {endian!r}")
+    if isinstance(bits, int) and bits > WIDEST:
+        raise ValueError(f"bits is {bits:.3g}; a row has at most {WIDEST} bits" if bits < MOST else "bits is too large")
     size = None if bits is None else checks.count("bits", bits, WIDEST)
     if isinstance(data, Mapping):
         held = counted(data, "counts", bits=size)
@@ -62,8 +66,8 @@ def counted(data: Mapping[Any, Any], what: str, *, bits: int | None = None) -> H
     if not data:
         raise ValueError(f"{what} is an empty dict; counts such as {{'0101': 37}} are needed")
     for key, value in data.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"{what} has {_shown(value)} for the key {_shown(key)}; a count is a number, not negative")
+        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= MOST:
+            raise ValueError(f"{what} has {_shown(value)} for the key {_shown(key)}; a count is a number from 0 to 2⁶³")
     masses = np.array([float(value) for value in data.values()])
     if not masses.any():
         raise ValueError(f"{what} counts nothing: all of its {len(data)} counts are zero")

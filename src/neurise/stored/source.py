@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise.bins import Bins
 from neurise.holdings import Holding
 from neurise.labels import Labels
 from neurise.progress import Progress
@@ -107,7 +106,7 @@ class Stored:
                 raise ValueError(
                     f"{name} cannot be given for rows in files; open_rows(…, label_column=, count_column=) names it"
                 )
-        if isinstance(alphabet, Mapping) and (cut := [name for name, own in alphabet.items() if isinstance(own, Bins)]):
+        if isinstance(alphabet, Mapping) and (cut := [name for name, own in alphabet.items() if hasattr(own, "cut")]):
             raise ValueError(
                 f"alphabet cuts {cut[0]!r} into bins, which need all of its values at once; rows in files want the number of the "
                 "bin in their place"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neurise import holdings, json_text
+from neurise.holdings.bit_strings import WIDEST
 
 READS = ("solutions", "quadratic_terms", "linear_terms", "variable_ids", "type")
 """By these one knows JSON of annealers."""
@@ -42,7 +43,7 @@ def _counts(data: Any, where: str) -> tuple[Any, int | None]:
         bits = header.get("memory_slots") if isinstance(header, Mapping) else None
         found = inside.get("counts") if isinstance(inside, Mapping) else None
         if isinstance(found, Mapping):
-            return found, bits if isinstance(bits, int) and not isinstance(bits, bool) else None
+            return found, bits if type(bits) is int and 0 < bits <= WIDEST else None
     if isinstance(data, Mapping) and isinstance(data.get("counts"), Mapping):
         return data["counts"], None
     if isinstance(data, Mapping) and not any(isinstance(value, Mapping | list) for value in data.values()):
