@@ -208,7 +208,11 @@ def test_a_question_mark_among_letters_is_a_letter(tmp_path: Path) -> None:
     [
         ("x.csv", {"window": 3}, "read as a table, which has no window; it is for text"),
         ("x.csv", {"theta": 0.5}, "has no theta; it is for fasta"),
-        ("x.csv", {"kind": "tabel"}, "kind must be one of 'table', 'histogram', 'fasta', 'text', got 'tabel'"),
+        (
+            "x.csv",
+            {"kind": "tabel"},
+            "kind must be one of 'table', 'columns', 'histogram', 'fasta', 'text', got 'tabel'",
+        ),
         ("x.csv", {"missing": "ignore"}, "missing must be 'error' or 'drop', got 'ignore'"),
         ("x.npy", {"count_column": 0}, r"read as \.npy, which has no count_column"),
     ],

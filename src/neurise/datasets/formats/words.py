@@ -18,10 +18,10 @@ from neurise.datasets.formats.table import Table, delimiter_of
 from neurise.frames import Table as NamedRows
 
 
-def holds_words(path: Path) -> bool:
+def holds_words(path: Path, label_column: str | int | None = None, count_column: str | int | None = None) -> bool:
     """Whether a table has a header of names, and below it words, or letters, or columns of different kinds.
 
-    A table of whole numbers alone has one alphabet for all columns, whatever its header is.
+    A table of whole numbers alone has one alphabet for all columns, whatever its header and its labels are.
     """
     try:
         with open_text(path, newline="") as file:
@@ -31,7 +31,11 @@ def holds_words(path: Path) -> bool:
         return False  # who reads all of it will say what is wrong
     if len(lines) < 2 or not _are_names(lines[0]) or len(lines[0]) != len(lines[1]) or len(lines[0]) < 2:
         return False
-    cells = [cell.strip() for cell in lines[1] if cell.strip().lower() not in WORDS]
+    try:
+        sites = find_columns(path, lines[0], label_column, count_column).sites
+    except ValueError:
+        return False
+    cells = [lines[1][place].strip() for place in sites if lines[1][place].strip().lower() not in WORDS]
     return any(not is_symbol(cell, numbers=True) for cell in cells)
 
 
