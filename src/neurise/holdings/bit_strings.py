@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,7 @@ def counted(data: Mapping[Any, Any], what: str, *, bits: int | None = None) -> H
     if not data:
         raise ValueError(f"{what} is an empty dict; counts such as {{'0101': 37}} are needed")
     for key, value in data.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= MOST:
+        if not _is_count(value):
             raise ValueError(f"{what} has {_shown(value)} for the key {_shown(key)}; a count is a number from 0 to 2⁶³")
     masses = np.array([float(value) for value in data.values()])
     if not masses.any():
@@ -124,6 +123,11 @@ def _rows(keys: list[Any], what: str, bits: int | None) -> np.ndarray:
     if bits is not None and len(keys[0]) != bits:
         raise ValueError(f"{what} has keys of {len(keys[0])} sites, {_shown(keys[0])} say, and {bits} are needed")
     return np.array(keys)
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a value is a number, finite and not negative; comparing does not overflow, where a float would."""
+    return type(value) is not bool and isinstance(value, int | float | np.number) and bool(0 <= value <= MOST)
 
 
 def _hexadecimal(text: str, what: str) -> int:
