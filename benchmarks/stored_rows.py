@@ -52,7 +52,7 @@ def main() -> None:
         if not any(folder.glob("*.parquet")):
             write(folder, arguments.rows, arguments.sites)
         found: dict[str, Any] = {
-            "command": " ".join(["python", "benchmarks/stored_rows.py", *sys.argv[1:]]),
+            "command": command(arguments),
             "machine": f"{platform.machine()}, {os.cpu_count()} cores",
             "torch": torch.__version__,
             "code": version("theory")["digest"],
@@ -80,6 +80,12 @@ def main() -> None:
                 print(found["fits"][-1], flush=True)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def command(arguments: Any) -> str:
+    """Write the command without the places of files."""
+    lists = " ".join(f"--{name} {' '.join(map(str, getattr(arguments, name)))}" for name in ("width", "steps"))
+    return f"python benchmarks/stored_rows.py --rows {arguments.rows} --sites {arguments.sites} {lists}"
 
 
 def drawn(n: int, sites: int, seed: int) -> np.ndarray:
