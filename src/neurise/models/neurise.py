@@ -108,7 +108,7 @@ class NeurISE(RoundRobinModel):
         if asked and self.architecture.pairwise is None and list(self.sizes_) == ["site_mlp"]:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
-            pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_, "names", None))
+            pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_.alphabet, "names", None))
             self.neighbours_ = adjacency(pairs, self.schema_.order)
             make = discovery.found("neurise.networks", next(iter(self.sizes_)))
             if not self.corrector.clean and not (issubclass(make, RowNetwork) and make.takes_graph):
