@@ -12,17 +12,15 @@ from neurise.conditionals.base import Conditionals
 
 
 @torch.no_grad()
-def log_prob(
-    conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, counted: Tensor | None = None
-) -> Tensor:
+def log_prob(conditionals: Conditionals, x: Tensor, y: Tensor | None = None) -> Tensor:
     r"""Exact log-likelihood of each row in nats, (N,) float64, on the CPU.
 
     .. math:: \log p(x) = \sum_{u=0}^{q-1} \log \mathrm{softmax}\,f(t = u, u, x_{>u})_{x_u}
 
     Sites are generated from the last to the first, each from those after it (hard noise; sites before u are hidden). It is
-    the likelihood of the chain without sweeps. Where ``counted`` (N, sites) is given, the sum is over those sites alone.
+    the likelihood of the chain without sweeps.
     """
-    return torch.cat([terms.sum(1) for terms in _log_terms(conditionals, x, y, counted)])
+    return torch.cat([terms.sum(1) for terms in _log_terms(conditionals, x, y)])
 
 
 @torch.no_grad()
@@ -31,15 +29,12 @@ def log_terms(conditionals: Conditionals, x: Tensor, y: Tensor | None = None) ->
     return torch.cat(list(_log_terms(conditionals, x, y)))
 
 
-def _log_terms(
-    conditionals: Conditionals, x: Tensor, y: Tensor | None, counted: Tensor | None = None
-) -> Iterator[Tensor]:
+def _log_terms(conditionals: Conditionals, x: Tensor, y: Tensor | None) -> Iterator[Tensor]:
     device = conditionals.device
     for rows in conditionals.blocks(len(x), cached=True):
         block, labels = x[rows].to(device), None if y is None else y[rows].to(device)
         log_conditionals = conditionals.log_conditionals(block, labels)  # (n, sites, states)
-        terms = log_conditionals.gather(-1, block.long()[..., None]).squeeze(-1).double()
-        yield (terms if counted is None else terms.masked_fill(~counted[rows].to(device), 0.0)).cpu()
+        yield log_conditionals.gather(-1, block.long()[..., None]).squeeze(-1).double().cpu()
 
 
 @torch.no_grad()

@@ -28,8 +28,8 @@ WITH_GAPS = {"check_positive_only_tag_during_fit": REAL_VALUES}
 WITHOUT_GAPS = {"check_estimators_nan_inf": REAL_VALUES}
 GROUPS = {"check_parameters_default_constructible": "rarely used parameters stand in groups, which are dataclasses"}
 BOUNDS = dict.fromkeys(
-    ("check_methods_sample_order_invariance", "check_methods_subset_invariance"),
-    "the likelihood of this model has a bound and no exact value, so that score_samples refuses",
+    ("check_methods_sample_order_invariance", "check_methods_subset_invariance", "check_dict_unchanged"),
+    "the likelihood of this model has a bound and no exact value, so that score_samples and predict_proba refuse",
 )
 CHECKED = {
     "independent": EXCEPTIONS | WITH_GAPS,
