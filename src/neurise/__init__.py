@@ -17,7 +17,7 @@ from neurise._version import __version__
 
 if TYPE_CHECKING:
     from neurise import datasets, dimod_bridge, exact, losses, metrics, povm, presets, structure, theory
-    from neurise.bins import bins
+    from neurise.binning import bins
     from neurise.evaluation import evaluate
     from neurise.holdings import counts
     from neurise.loading import load
@@ -81,7 +81,7 @@ _PLACES = {
     "Model": "modeling.model",
     "Space": "space",
     "Training": "training.settings",
-    "bins": "bins",
+    "bins": "binning",
     "counts": "holdings",
     "evaluate": "evaluation",
     "fit_many": "modeling.many",

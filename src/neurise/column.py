@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neurise.bins import Bins, numbers_in, tokens_of
+from neurise.binning import Bins, numbers_in, tokens_of
 from neurise.fields import Field
 from neurise.space import MAX_STATES
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from neurise.alphabet import NO_MISSING, as_array, first
-from neurise.bins import Bins
+from neurise.binning import Bins
 from neurise.column import Column, Given
 from neurise.fields import Field
 from neurise.frames import KINDS, frame_kind, given_of, make_frame, read_frame

@@ -73,13 +73,22 @@ def _given(narwhals: Any, series: Any, name: Any) -> Given:
         missing = missing | series.is_nan().fill_null(True).to_numpy()
     native = series.to_native()
     kind = str(native.type if hasattr(native, "type") else native.dtype)
-    categories, ordered = None, False
-    # A Categorical of polars may know words of other columns; the others know their own.
-    if series.dtype in (narwhals.Categorical, narwhals.Enum) and not kind.startswith("Categorical"):
-        categories = tuple(series.cat.get_categories().to_list())
-        ordered = bool(getattr(getattr(native, "cat", None), "ordered", "ordered=1" in kind))
+    categories = _categories(native, kind) if series.dtype in (narwhals.Categorical, narwhals.Enum) else None
+    ordered = bool(getattr(getattr(native, "cat", None), "ordered", "ordered=1" in kind))
     own = name if isinstance(name, str | int) else str(name)
     return Given(own, series.to_list(), np.asarray(missing, dtype=bool), kind, categories, ordered)
+
+
+def _categories(native: Any, kind: str) -> tuple[Any, ...] | None:
+    """Return all categories of a categorical column, also those that do not occur; None where the type has no list."""
+    if kind.startswith("dictionary<"):
+        chunks = native.unify_dictionaries().chunks if hasattr(native, "chunks") else [native]
+        return tuple(chunks[0].dictionary.to_pylist()) if chunks else None
+    if kind.startswith("Enum"):
+        return tuple(native.dtype.categories.to_list())
+    if kind.startswith("Categorical"):  # of polars, which may know words of other columns
+        return None
+    return tuple(native.cat.categories.tolist())
 
 
 def given_of(name: str, values: np.ndarray) -> Given:
@@ -112,6 +121,32 @@ def as_table(data: Any) -> Table:
     for place, column in enumerate(given):
         rows[:, place] = [None if gone else value for value, gone in zip(column.values, column.missing, strict=True)]
     return Table(rows, [str(column.name) for column in given])
+
+
+def with_filled(data: Any, other: Any) -> Any:
+    """Put the values of another frame into the gaps of a data frame, by the names of the columns; all else stays as it is."""
+    if isinstance(data, Table):
+        rows, values = np.array(data, dtype=object), np.asarray(other, dtype=object)
+        gone = np.stack([given.missing for given in read_frame(data)], axis=1)
+        rows[gone] = values[gone]
+        return Table(rows, data.names)
+    narwhals = need("narwhals", "frames")
+    frame, found = (narwhals.from_native(part, eager_only=True) for part in (data, other))
+    index, columns = getattr(data, "index", None), []
+    for name in frame.columns:
+        series, values = frame[name], found[str(name) if str(name) in found.columns else name]
+        if hasattr(data, "iloc"):  # pandas puts values together by their index
+            values = narwhals.from_native(values.to_native().set_axis(index), series_only=True)
+        gone = series.is_null()
+        if series.dtype.is_float():
+            gone = gone | series.is_nan().fill_null(True)
+        if gone.any():
+            try:
+                series = series.zip_with(~gone, values if values.dtype == series.dtype else values.cast(series.dtype))
+            except Exception:  # types of which a library can make no mixture; what is there is in the other too
+                series = values
+        columns.append(series.alias(name))
+    return frame.select(*columns).to_native()
 
 
 def make_frame(kind: str, columns: Sequence[Column], tokens: np.ndarray, rng: np.random.Generator | None) -> Any:

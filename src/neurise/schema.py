@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks, holdings
+from neurise import checks, gaps, holdings
 from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, kind_of, named_codes
 from neurise.columns import Columns, is_table, wanted_alphabets
 from neurise.columns import Rows as TableRows
@@ -35,6 +35,7 @@ class Schema:
     labels: Labels | None
     count: int = 0  # rows that were learnt from
     digest: str = ""  # tells them from others; empty where it was not recorded
+    gaps: int = 0  # entries of those rows that were missing
 
     @property
     def classes(self) -> int:
@@ -46,6 +47,32 @@ class Schema:
         if not isinstance(X, np.ndarray | Tensor) or X.ndim == 1:
             X = holdings.opened(X, what, sites=self.space.sites).X
         return self.alphabet.encode(X, what, sites=self.space.sites)[:, list(self.order)]
+
+    def encode_gaps(self, X: Symbols, what: str = "X") -> tuple[Tensor, Tensor | None]:
+        """Translate rows of symbols some of which may be missing; return where they are too, or None where none is."""
+        if not may_have_gaps(X):
+            return self.encode(X, what), None
+        if not isinstance(X, np.ndarray | Tensor):
+            X = holdings.opened(X, what, sites=self.space.sites).X
+        if isinstance(self.alphabet, Columns):
+            tokens, missing = map(torch.from_numpy, self.alphabet.read(X, what))
+            return tokens[:, list(self.order)], missing[:, list(self.order)] if bool(missing.any()) else None
+        kind = getattr(X, "dtype", None)
+        if isinstance(kind, np.dtype) and kind.kind != "O" and is_text(kind) != is_text(self.alphabet.dtype):
+            raise ValueError(f"{what} holds {kind_of(kind)}, but the alphabet is {self.alphabet}")
+        X, gone = gaps.filled(X, what, known=[self.alphabet.symbols[0]] * self.space.sites)
+        found = self.encode(X, what)
+        return found, None if gone is None else torch.from_numpy(gone)[:, list(self.order)]
+
+    def site_of(self, column: Any) -> int:
+        """Return the number of a column, which is named or numbered."""
+        names = self.alphabet.names if isinstance(self.alphabet, Columns) else ()
+        if column in names:
+            return names.index(column)
+        if not checks.is_number(column) or column not in range(self.space.sites):
+            known = f", or one of {', '.join(map(repr, names[:10]))}" if names else ""
+            raise ValueError(f"column must be a whole number from 0 to {self.space.sites - 1}{known}; got {column!r}")
+        return int(column)
 
     def decode(self, tokens: Tensor, generator: torch.Generator | None = None) -> Any:
         """Translate tokens back to the user's symbols and sites; what a symbol leaves open is drawn with the generator."""
@@ -80,28 +107,18 @@ class Schema:
         return labels
 
     def encode_clamp(self, clamp: Any, n: int) -> tuple[Tensor, Tensor]:
-        """Translate a masked array to (values, given), each (1 or n, sites)."""
+        """Translate rows some of whose values are missing, for the model to choose, to (values, given), each (1 or n, sites)."""
         if isinstance(self.alphabet, Columns):
             values, holds = self._columns_of_clamp(self.alphabet, clamp, n)
             self._refuse_others(values, holds)
             return values, holds
-        if not isinstance(clamp, np.ma.MaskedArray):
-            raise ValueError(
-                "clamp must be a numpy masked array, whose masked entries the model chooses: "
-                "numpy.ma.array(values, mask=unknown)"
-            )
         sites = self.space.sites
+        if not isinstance(clamp, np.ma.MaskedArray):
+            clamp = np.asarray(clamp) if hasattr(clamp, "columns") else as_array(clamp, "clamp")
         if clamp.shape not in ((sites,), (n, sites)):
             raise ValueError(f"clamp has the shape {clamp.shape}; it must be ({sites},) or ({n}, {sites})")
-        matrix = np.atleast_2d(np.ma.getdata(clamp))
-        given = ~np.atleast_2d(np.ma.getmaskarray(clamp))
-        known = self.alphabet.symbols[0]
-        if matrix.dtype.kind != "O" and is_text(matrix.dtype) != is_text(known.dtype):
-            raise ValueError(f"clamp holds {kind_of(matrix.dtype)}, but the alphabet is {self.alphabet}")
-        # A masked entry may hold anything, so it is checked as if it held a known symbol, in a type with room for it.
-        tokens = self.alphabet.tokens(np.where(given, matrix, known), "clamp")
-        values = torch.from_numpy(tokens)[:, list(self.order)]
-        holds = torch.from_numpy(given)[:, list(self.order)]
+        values, missing = self.encode_gaps(clamp if clamp.ndim == 2 else clamp[None], "clamp")
+        holds = torch.ones_like(values, dtype=torch.bool) if missing is None else ~missing
         self._refuse_others(values, holds)
         return values, holds
 
@@ -126,10 +143,11 @@ class Schema:
 
     def rows(self, X: Symbols, y: Any, weights: np.ndarray | None, what: str) -> Rows:
         """Translate data with what belongs to it; rows of weight zero (of a validation set) are dropped."""
-        x = self.encode(X, what)
+        x, missing = self.encode_gaps(X, what)
         if self.labels is not None and y is None:
             raise ValueError(f"the model has labels, and {what} comes without any")
-        rows = Rows(x, self.encode_labels(y, len(x)), None if weights is None else torch.from_numpy(weights))
+        masses = None if weights is None else torch.from_numpy(weights)
+        rows = Rows(x, self.encode_labels(y, len(x)), masses, missing=missing)
         return rows if rows.weights is None else rows.take(torch.nonzero(rows.weights).flatten())
 
     def is_of(self, X: Symbols, weights: Any = None) -> bool:
@@ -137,7 +155,7 @@ class Schema:
         if not self.digest:
             return False
         try:
-            rows = _present(self.encode(X), weights)
+            rows = _present(*self.encode_gaps(X), weights)
         except ValueError:  # other symbols or sites
             return False
         return likeness(rows) == self.digest
@@ -153,6 +171,7 @@ class Schema:
             "labels": None if self.labels is None else self.labels.to_dict(),
             "count": self.count,
             "digest": self.digest,
+            **({"gaps": self.gaps} if self.gaps else {}),
         }
 
     @classmethod
@@ -181,6 +200,7 @@ class Schema:
             None if field["labels"].value is None else Labels.from_field(field["labels"]),
             field["count"].whole() if "count" in field else 0,
             field["digest"].text() if "digest" in field else "",
+            field["gaps"].whole() if "gaps" in field else 0,
         )
 
     def check_params(self, params: Field) -> None:
@@ -224,11 +244,14 @@ def learn_schema(
             # The rows to learn from may lack a symbol that others have.
             alphabet = sorted(held_in_hand.symbols.tolist())
     own = _has_own_columns(X, alphabet)
+    missing = None
+    if not own and may_have_gaps(X):
+        X, missing = _without_gaps(X, weights)
     matrix: Any = TableRows.of(X) if own else as_matrix(X)
     X = matrix if own else X
     kind: Any = Columns if own else Alphabet
     symbols = kind.of(X, alphabet)
-    tokens = symbols.encode(X)
+    tokens, missing = _read(symbols, X) if own else (symbols.encode(X), missing)
     masses = None if weights is None else _checked_weights(weights, len(matrix))
     if y is not None:
         y = as_labels(y)
@@ -238,9 +261,10 @@ def learn_schema(
         # A row of weight zero is as good as absent: neither its symbols nor its label are part of the model.
         present = masses > 0
         matrix, masses, y = matrix[present], masses[present], None if y is None else y[present]
+        missing = None if missing is None else missing[present]
         X = torch.from_numpy(matrix) if isinstance(X, Tensor) else matrix
         symbols = kind.of(X, alphabet)
-        tokens = symbols.encode(X)
+        tokens, missing = _read(symbols, X) if own else (symbols.encode(X), missing)
     if len(matrix) < 2:
         raise ValueError("X has one row (1 sample); a law cannot be learnt from fewer than two")
     sites = matrix.shape[1]
@@ -252,6 +276,9 @@ def learn_schema(
     kinds = None if labels is None else labels.encode(y)
     in_order = tokens if order is None else tokens[:, list(places)]
     rows, held = Rows(in_order, kinds, None if masses is None else torch.from_numpy(masses)), None
+    if missing is not None and missing.any():
+        rows = replace(rows, missing=torch.from_numpy(missing)[:, list(places)])
+        _refuse_empty(draft, rows)
     if validation is not None:
         parts = validation if isinstance(validation, tuple) else (validation,)
         if not 1 <= len(parts) <= 3:
@@ -260,11 +287,43 @@ def learn_schema(
         rows_held = len(TableRows.of(held_x, "validation") if own else as_matrix(held_x, "validation"))
         held_masses = None if held_weights is None else _checked_weights(held_weights, rows_held)
         held = draft.rows(held_x, held_y, held_masses, "validation")
-    shown = rows.x[0]
-    same = (rows.x == shown).all(0) & (True if held is None else (held.x == shown).all(0))
+    shown, same = rows.x[0], (rows.x == rows.x[0]).all(0)
+    if rows.missing is not None:
+        shown = rows.x.gather(0, rows.missing.int().argmin(0, keepdim=True))[0]  # the first that is there
+        same = ((rows.x == shown) | rows.missing).all(0)
+    if held is not None:
+        same &= ((held.x == shown) | (False if held.missing is None else held.missing)).all(0)
     constant = torch.where(same, shown.long(), -1)
-    found = likeness(Rows(rows.x, weights=rows.weights))
-    return Schema(symbols, space, draft.order, constant, labels, len(tokens), found), rows, held
+    found = likeness(Rows(rows.x, weights=rows.weights, missing=rows.missing))
+    lost = 0 if rows.missing is None else int(rows.missing.sum())
+    return Schema(symbols, space, draft.order, constant, labels, len(tokens), found, lost), rows, held
+
+
+def may_have_gaps(X: Symbols) -> bool:
+    """Whether data are of a type that can lack values: whole numbers, booleans and letters in plain arrays cannot."""
+    if isinstance(X, Tensor):
+        return X.is_floating_point()
+    return type(X) is not np.ndarray or X.dtype.kind in "fO"
+
+
+def _without_gaps(X: Symbols, weights: Any) -> tuple[Symbols, np.ndarray | None]:
+    """Fill what is missing by what stands in the same column, in rows that weigh something."""
+    masses = None if weights is None else as_array(weights, "weights")
+    counts = masses is not None and masses.dtype.kind in "biuf" and masses.ndim == 1
+    return gaps.filled(X, rows=masses > 0 if masses is not None and counts and len(masses) == len(X) else None)
+
+
+def _read(columns: Columns, X: Any) -> tuple[Tensor, np.ndarray]:
+    """Translate rows whose columns have alphabets of their own, and say where values are missing."""
+    tokens, missing = columns.read(X)
+    return torch.from_numpy(tokens), missing
+
+
+def _refuse_empty(schema: Schema, rows: Rows) -> None:
+    """Raise ValueError for a site that has no value in any row."""
+    if rows.missing is not None and bool(rows.missing.all(0).any()):
+        place = int(rows.missing.all(0).nonzero()[0])
+        raise ValueError(f"X has no value at all at {schema.site_name(place)}: every entry is missing; leave it out")
 
 
 def _has_own_columns(X: Symbols, alphabet: Any) -> bool:
@@ -274,12 +333,12 @@ def _has_own_columns(X: Symbols, alphabet: Any) -> bool:
     return is_table(X, alphabet)
 
 
-def _present(x: Tensor, weights: Any) -> Rows:
-    """Put rows and their weights together, without those of weight zero."""
+def _present(x: Tensor, missing: Tensor | None, weights: Any) -> Rows:
+    """Put rows, their gaps and their weights together, without those of weight zero."""
     if weights is None:
-        return Rows(x)
+        return Rows(x, missing=missing)
     masses = torch.from_numpy(_checked_weights(weights, len(x)))
-    return Rows(x, weights=masses).take(torch.nonzero(masses).flatten())
+    return Rows(x, weights=masses, missing=missing).take(torch.nonzero(masses).flatten())
 
 
 def _checked_weights(weights: Any, n: int) -> np.ndarray:

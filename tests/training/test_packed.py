@@ -68,7 +68,7 @@ def taken(rows: Source, steps: Any, n: int = 20) -> list[list[int]]:
     seen = []
     for step in steps:
         rows.advance(step)
-        x, y, _ = rows.draw(n, generator=source())
+        x, y, _, _ = rows.draw(n, generator=source())
         assert y is not None
         assert torch.equal((x.long() << torch.arange(10)).sum(1), y)
         seen.append(y.tolist())

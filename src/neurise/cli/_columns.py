@@ -29,7 +29,7 @@ def has_columns(data: Dataset) -> bool:
 
 def alphabets_of(data: Dataset, bins: Sequence[str], params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameter ``alphabet``: the bins that were asked for, and all symbols of columns whose parts differ."""
-    from neurise.bins import bins as cut
+    from neurise.binning import bins as cut
     from neurise.frames import Table
 
     found: dict[str, Any] = {}

@@ -171,8 +171,9 @@ def gain(design: Design, part: Tensor, logits: Tensor, rows: float) -> Tensor:
     """
     sample, outcomes = design.sample, design.sample.outcomes
     law = torch.sigmoid(logits) if outcomes == 1 else torch.softmax(logits, dim=1)  # (part, O, n)
-    covariance = ((design.target[part] - law) * sample.weight).flatten(0, 1) @ sample.features  # (part · O, sites · O)
-    bend = sample.weight * law * (1 - law)
+    weight = design.weights(part)
+    covariance = ((design.target[part] - law) * weight).flatten(0, 1) @ sample.features  # (part · O, sites · O)
+    bend = weight * law * (1 - law)
     if outcomes == 1:
         bend = bend.squeeze(1)
         total = bend.sum(1, keepdim=True).clamp(min=1e-12)

@@ -80,8 +80,15 @@ class Design:
         every = torch.arange(len(chosen), device=chosen.device) if only is None else only
         found = chosen.new_zeros(len(chosen), dtype=theta.dtype) if before is None else before.clone()
         for part in self.blocks(every, chosen.shape[1]):
-            found[part] = nats(self.logits(chosen, theta, part), self.target[part]) @ self.sample.weight
+            each = nats(self.logits(chosen, theta, part), self.target[part])
+            weight = self.weights(part)
+            found[part] = each @ weight if weight.dim() == 1 else (each * weight.squeeze(1)).sum(1)
         return found
+
+    def weights(self, part: Tensor) -> Tensor:
+        """Return the weights of the rows, (n,); or those for each of some sites, (part, 1, n), where targets are missing."""
+        weight, there = self.sample.weight, self.sample.there
+        return weight if there is None else (weight * there.T[part])[:, None]
 
     def costs(self, chosen: Tensor, theta: Tensor) -> Tensor:
         r"""Nats per row that the loss of each parent would cost, to second order, (sites, K).
@@ -92,7 +99,7 @@ class Design:
         base, parents = self.base.shape[1], chosen.shape[1]
         for part in self.blocks(torch.arange(len(chosen), device=chosen.device), parents):
             features = self.features(chosen[part])
-            curvature = self.curvature(features, torch.bmm(theta[part], features))
+            curvature = self.curvature(features, torch.bmm(theta[part], features), self.weights(part))
             inverse = torch.linalg.inv(curvature.double())[:, base:, base:]
             blocks = inverse.view(len(part), parents, outcomes, parents, outcomes).diagonal(
                 dim1=1, dim2=3
@@ -104,9 +111,8 @@ class Design:
             found.append(0.5 * (own * solved).sum((2, 3)))
         return torch.cat(found).to(theta.dtype)
 
-    def curvature(self, features: Tensor, logits: Tensor) -> Tensor:
+    def curvature(self, features: Tensor, logits: Tensor, weight: Tensor) -> Tensor:
         """Return the curvature of each site's regression, (sites, B + K·O, B + K·O)."""
-        weight = self.sample.weight
         bend = 0.5 * weight if self.sample.outcomes > 1 else weight * torch.sigmoid(logits) * torch.sigmoid(-logits)
         curvature = torch.bmm(features * bend, features.transpose(1, 2))
         return curvature + torch.eye(features.shape[1], device=features.device) * (self.shrink + ROUNDING)
@@ -125,16 +131,16 @@ def solve(design: Design, chosen: Tensor, start: Tensor | None, *, rounds: int, 
     every = torch.arange(len(chosen), device=chosen.device) if only is None else only
     found = []
     for part in design.blocks(every, chosen.shape[1]):
-        features, target = design.features(chosen[part]), design.target[part]
+        features, target, weight = design.features(chosen[part]), design.target[part], design.weights(part)
         theta = features.new_zeros(len(part), outcomes, features.shape[1]) if start is None else start[part]
         factor = features.new_zeros(0)
         for step in range(rounds if outcomes == 1 else 4 * rounds):  # a bound on the curvature makes shorter steps
             logits = torch.bmm(theta, features)
             law = torch.sigmoid(logits) if outcomes == 1 else torch.softmax(logits, dim=1)
-            missing = (target - law) * design.sample.weight
-            gradient = torch.bmm(features, missing.transpose(1, 2)) - design.shrink * theta.transpose(1, 2)
+            unexplained = (target - law) * weight
+            gradient = torch.bmm(features, unexplained.transpose(1, 2)) - design.shrink * theta.transpose(1, 2)
             if outcomes == 1 or step == 0:
-                factor = torch.linalg.cholesky(design.curvature(features, logits))
+                factor = torch.linalg.cholesky(design.curvature(features, logits, weight))
             change = torch.cholesky_solve(gradient, factor).transpose(1, 2)
             theta = theta + change * (LONGEST / change.abs().amax((1, 2), keepdim=True).clamp(min=LONGEST))
         found.append(theta)

@@ -17,6 +17,7 @@ from neurise.alphabet import Symbols
 from neurise.chain_law import out_of_order
 from neurise.conditionals.base import Conditionals, Frame, Ordered
 from neurise.conditionals.mixture import Mixture
+from neurise.modeling import partial_chains, partial_rows
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Model, Request
@@ -218,6 +219,64 @@ class ChainModel(Model):
             )
             raise NotImplementedError(f"a model with {why} has no exact likelihood; elbo() gives a lower bound")
         return self._log_mean([likelihood.log_prob(chain.conditionals, chain.arranged(x), y) for chain in self.chains])
+
+    def _log_marginal(
+        self, x: Tensor, missing: Tensor, y: Tensor | None, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        if not self.has_likelihood:
+            self._log_prob(x, y)  # which says why
+        found = []
+        for chain in self.chains:
+            own, gaps = chain.arranged(x), chain.arranged(missing)
+            options = {**self._lacking(chain), "generator": generator}
+            found.append(partial_chains.log_marginal(chain.conditionals, own, gaps, y, **options))
+        value, error = partial_rows.log_sum(found)
+        return value - math.log(len(found)), error
+
+    def _summable(self, missing: Tensor) -> Tensor:
+        few = torch.ones(len(missing), dtype=torch.bool)
+        for chain in self.chains:
+            own = self._lacking(chain)
+            lack = partial_chains.Lack.of(chain.arranged(missing), own["constant"])
+            few &= partial_rows.counts(lack.summed, own["digits"]) <= partial_rows.MOST
+        return few
+
+    def _complete(self, x: Tensor, missing: Tensor, y: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Draw what is missing: from all its values where they are few, and the rest as ``clamp`` does."""
+        if self.is_mixture:
+            found = x.clone()
+            for part in partial_rows.completions(
+                lambda rows, which: self._log_prob(rows, None if y is None else y[which.to(y.device)]),
+                x,
+                missing,
+                *partial_rows.enumerable(self, missing),
+            ):
+                found[part.rows[:, None], part.sites] = partial_rows.drawn_from(part, generator)
+            return found
+        if self.has_likelihood:
+            own = self._lacking(self.chains[0])
+            if not self.chain.unseen:
+                known = missing & (own["constant"] >= 0)
+                x, missing = torch.where(known, own["constant"].to(x.dtype), x), missing & ~known
+            x, missing = partial_chains.fill_behind(self.conditionals, x, missing, y, **own, generator=generator)
+        exact = (missing == missing.int().cummin(1).values).all(1) if self.has_likelihood else missing.new_zeros(len(x))
+        found, effective = x.clone(), 0.0
+        for rows in (torch.nonzero(exact).flatten(), torch.nonzero(~exact).flatten()):
+            if len(rows) and bool(missing[rows].any()):
+                labels = None if y is None else y[rows.to(y.device)]
+                wish = Request(len(rows), labels, (x[rows], ~missing[rows]), generator)
+                found[rows] = self._draw(wish).cpu()
+                effective += self.effective_samples_
+            else:
+                effective += len(rows)
+        self.effective_samples_ = effective
+        return found
+
+    def _lacking(self, chain: Ordered) -> dict[str, Any]:
+        """Return what sums over missing values ask of a chain: its constant sites and the numbers of their states."""
+        schema, digits = self.schema_, partial_rows.digits_of(self)
+        constant, sizes = (chain.arranged(part[None])[0] for part in (schema.constant.cpu(), digits))
+        return {"constant": constant, "digits": sizes}
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: torch.Generator) -> Tensor:
         bounds = [

@@ -116,6 +116,8 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
     own = _fresh(model)
     own.begin_fit(place)
     own.schema_, rows, held = learn_schema(X, y, weights, validation, alphabet=own.alphabet, order=own.order)
+    if rows.missing is not None or (held is not None and held.missing is not None):
+        own.check_gaps()
     own.check()
     varies = bool((own.schema_.constant < 0).any())
     return Trial(own, rows, held, run, own.jobs(rows, held, run) if isinstance(own, TrainedModel) and varies else [])
@@ -124,7 +126,8 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
 def _kind(job: Job) -> str:
     """Tell what of a job must be equal for jobs to be trained together."""
     shapes = {name: list(parameter.shape) for name, parameter in job.objective.network.named_parameters()}
-    rows = [[part is None for part in (rows.y, rows.weights, rows.fold)] for rows in (job.rows, job.held or job.rows)]
+    both = (job.rows, job.held or job.rows)
+    rows = [[part is None for part in (own.y, own.weights, own.fold, own.missing)] for own in both]
     frame = getattr(job.objective, "frame", None)
     constant = None if frame is None else frame.constant.tolist()
     return json.dumps([plain(job.params), plain(job.settings), shapes, rows, job.held is None, constant])

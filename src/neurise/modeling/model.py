@@ -18,7 +18,7 @@ from neurise._version import __version__
 from neurise.alphabet import Symbols
 from neurise.fields import Field
 from neurise.holdout import Split
-from neurise.modeling import loaded, sklearn_names
+from neurise.modeling import loaded, partial_rows, sklearn_names
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
 from neurise.modeling.site_terms import SiteTerms
@@ -86,6 +86,8 @@ class Model(Estimator, ABC):
     changeable: ClassVar[tuple[str, ...]] = ()
     """Parameters that say how to sample, and so may be changed after ``fit``. All others are saved as they were fitted."""
 
+    takes_gaps: ClassVar[bool] = False
+    """Whether ``fit`` takes rows with missing values."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """What ``fit`` would import on its way, and imports first: to start up is no part of the time that it is given."""
 
@@ -127,6 +129,25 @@ class Model(Estimator, ABC):
 
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no exact likelihood; compare samples instead")
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the likelihood is known exactly."""
+        return type(self)._log_prob is not Model._log_prob
+
+    def _log_marginal(
+        self, x: Tensor, missing: Tensor, y: Tensor | None, generator: Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Return how likely the values are that are there, and standard errors, (n,) float64; by default a sum over all others."""
+        return partial_rows.by_completion(self, x, missing, y)
+
+    def _summable(self, missing: Tensor) -> Tensor:
+        """Return which rows have so few completions that they are summed over, (n,) booleans."""
+        return partial_rows.counts(missing, partial_rows.digits_of(self)) <= partial_rows.MOST
+
+    def _complete(self, x: Tensor, missing: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
+        """Draw what is missing of rows (n, sites) given what is there."""
+        return self._draw(Request(len(x), y, (x, ~missing), generator)).cpu()
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no bound on its likelihood; compare samples instead")
@@ -190,6 +211,8 @@ class Model(Estimator, ABC):
             else:
                 known = {"alphabet": self.alphabet, "order": self.order}
                 self.schema_, rows, held = learn_schema(X, y, weights, validation, **known)
+            if rows.missing is not None or (held is not None and held.missing is not None):
+                self.check_gaps()
             self.check()
             steps, seconds = checks.limits(max_steps, max_seconds)
             start, again = checks.seed(seed), checks.flag("resume", resume)
@@ -238,6 +261,14 @@ class Model(Estimator, ABC):
                     f"{type(self).__name__}({name}={kind.__name__}(…)) or set_params({name}__…=…)"
                 )
         self.device_, self.history_, self.stopped_, self.split_ = devices.resolve(device), [], "constant", None
+
+    def check_gaps(self) -> None:
+        """Raise ValueError where this kind of model cannot learn from rows with missing values."""
+        if not self.takes_gaps:
+            raise ValueError(
+                f"{type(self).__name__} cannot learn from missing values; NeurISE, GGM and Independent can, and impute(X) of "
+                "such a model fills them"
+            )
 
     # --- using -----------------------------------------------------------------------------------------------------
 
@@ -313,13 +344,17 @@ class Model(Estimator, ABC):
         """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them.
 
         It is that of the chain itself: sweeps that ``sample`` makes after or between its steps are left out, and so is a
-        ``start`` other than the chain's own.
+        ``start`` other than the chain's own. Of a row with missing values (NaN, None, masked) it is the likelihood of the
+        others: exact where the missing sites are generated last or have few values together, otherwise an estimate
+        (see :meth:`marginal`), and a warning says so.
         """
         if isinstance(X, Stored):
             return np.concatenate([self.log_prob(block) for block in X.blocks()])
         if not isinstance(X, np.ndarray | Tensor):
             X, y, _ = self._in_hand(X, y)
-        x = self._fitted().encode(X)
+        x, missing = self._fitted().encode_gaps(X)
+        if missing is not None:
+            return partial_rows.log_prob(self, x, missing, y)
         terms = [np.log(weight) + self._log_prob(x, label).numpy() for label, weight in self._label_rows(y, len(x))]
         total: np.ndarray = np.logaddexp.reduce(terms, axis=0)
         return total
@@ -327,6 +362,29 @@ class Model(Estimator, ABC):
     def score_samples(self, X: Symbols, y: Any = None) -> np.ndarray:
         """Return what :meth:`log_prob` returns: scikit-learn's name of it."""
         return self.log_prob(X, y)
+
+    def marginal(self, X: Symbols, y: Any = None, *, seed: int | None = 0) -> partial_rows.Marginal:
+        """Log-likelihood of what is there of each row, and its standard error: ``(log_prob, error)``, (N,) each, in nats.
+
+        The error is 0 where the missing values could be summed over exactly. ``seed`` is that of the particles elsewhere.
+        """
+        return partial_rows.marginal(self, X, y, seed)
+
+    def impute(self, X: Symbols, n: int = 1, y: Any = None, *, seed: int | None = None) -> Any:
+        """Return X with its missing values (NaN, None, masked) drawn from their joint law given the others of the row.
+
+        The result is of the type of X; with n above 1 it is a list of n independent ones. Draws are exact where the missing
+        sites are generated last or have few values together; elsewhere they are those of weighted particles, as with
+        ``clamp``, and ``effective_samples_`` says how many they are worth.
+        """
+        return partial_rows.impute(self, X, n, y, seed)
+
+    def predict_proba(self, X: Symbols, column: Any, y: Any = None, *, seed: int | None = 0) -> np.ndarray:
+        """Probabilities of each symbol of a column given the other values of the row, (N, symbols), in the alphabet's order.
+
+        What X holds in that column is not looked at, and others may be missing.
+        """
+        return partial_rows.predict_proba(self, X, column, y, seed)
 
     def elbo(self, X: Symbols, y: Any = None, *, seed: int | None = None, draws: int = 4) -> Elbo:
         """Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate over ``draws``.
@@ -380,6 +438,7 @@ class Model(Estimator, ABC):
         facts = {
             "model": repr(fitted),
             "data": f"{schema.count:,} rows of {schema.space.sites:,} sites, {schema.space.states} states",
+            "missing": f"{schema.gaps:,} of {schema.count * schema.space.sites:,} entries" if schema.gaps else None,
             "labels": schema.classes or None,
             "constant sites": int((schema.constant >= 0).sum()) or None,
             **fitted._facts(),

@@ -53,6 +53,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     r"""Networks learn the conditionals :math:`\mu_t(x_u \mid x_{-u})` of the noised laws, and they run the chain backwards."""
 
     search_space: ClassVar[SearchSpace] = SHARED
+    takes_gaps: ClassVar[bool] = True
     renamed: ClassVar[Mapping[str, str]] = {"skip": "architecture__pairwise"}
     groups: ClassVar[Mapping[str, type]] = {
         "training": Training,
@@ -100,7 +101,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for name in ("depth", "members"):
             sizes[name] = checks.count(name, getattr(best, name), checks.MOST_LAYERS)
         self.chosen_ = best._replace(**sizes)
-        checks.flag("architecture__pairwise", best.pairwise)
+        if checks.flag("architecture__pairwise", best.pairwise) and self._has_gaps:
+            raise ValueError(
+                f"architecture__pairwise=True: pairwise terms cannot be fitted to rows with missing values "
+                f"({self.schema_.gaps:,} here); leave it out"
+            )
         checks.flag("architecture__residual", self.architecture.residual)
         checks.flag("chain__hide_noised", self.chain.hide_noised)
         checks.flag("corrector__anytime", self.corrector.anytime)
@@ -195,6 +200,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         wanted = self.architecture.pairwise
         if wanted is None:
             wanted = best.pairwise and best.members > 1 and self._is_hard and self.network == "site_mlp"
+            wanted = wanted and not self._has_gaps
         stretch = self.chain.stretch
         if stretch is None:
             stretch = best.stretch if self._takes_stretches(discovery.found("neurise.networks", self.network)) else 1
@@ -203,6 +209,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def _takes_stretches(self, make: Any) -> bool:
         """Whether several steps of a row can be learnt at once."""
         return issubclass(make, SiteNetwork) and make.takes_stretches and not self.corrector.anytime
+
+    @property
+    def _has_gaps(self) -> bool:
+        """Whether values were missing. Pairwise terms are left out then: their regressions know no marginals."""
+        return hasattr(self, "schema_") and self.schema_.gaps > 0
+
+    @property
+    def _left_out(self) -> bool:
+        """Whether pairwise terms might have been chosen, were it not for gaps."""
+        return self._has_gaps and self._is_hard and self.network == "site_mlp" and self.architecture.pairwise is None
 
     @property
     def is_of_rows(self) -> bool:
@@ -221,6 +237,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return {
             "noise": f"{self.chain.kind}, keep_prob={noise.keep_prob:g}, {noise.num_steps:,} steps",
             "network": f"{best.members} × {self.network}{terms}, width {best.width}, depth {best.depth}",
+            "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
             "batch size": best.batch_size,
@@ -280,6 +297,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for name in make.options:
             if hasattr(self.architecture, name):
                 options[name] = getattr(self.architecture, name)
+        if "gaps" in make.options:
+            options["gaps"] = self._has_gaps
         extras: dict[str, Any] = {
             "hide_noised": self.chain.hide_noised,
             "clean": corrector.clean,

@@ -36,7 +36,7 @@ class Example(NamedTuple):
     x_u: Tensor  # (n,)
     fold: Tensor | None = None  # (n,), also in a stretch: the member of a committee that must not learn from the row
     after: Tensor | None = None  # (n, K): the tokens that the sites of a stretch hold after their steps; (n, 0): hidden
-    weight: Tensor | None = None  # (n, K): of the questions of a stretch, one on average
+    weight: Tensor | None = None  # (n,): of the questions, one on average; those of a stretch always have weights
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ class RoundRobinObjective:
     the chain from there, which changes one site per step. A network can answer them for little more than the price of one.
     The steps are cut into stretches of equal length; where these overlap, each counts less, so that the mean over a batch is
     the mean over steps that single questions have.
+
+    A site whose value is missing is hidden at all times, and a question whose answer is missing weighs nothing: the mean is
+    over the answers that are there.
     """
 
     network: Stack  # of site networks
@@ -124,8 +127,12 @@ class RoundRobinObjective:
         hidden = (self.frame.constant >= 0).expand(n, -1)
         if self.hide_noised:
             hidden = hidden | noise.erased(t)
+        weight = None
+        if batch.missing is not None:
+            hidden = hidden | batch.missing
+            weight = weights_of_present(batch.missing.gather(-1, u[:, None]).squeeze(-1))
         fold = None if batch.fold is None else batch.fold.long()
-        return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold)
+        return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold, None, weight)
 
     def _draw_stretch(self, batch: Batch, *, generator: Generator) -> Example:
         """Noise each row to the first time of a stretch, and follow the chain through it. Stretches are stratified."""
@@ -150,6 +157,10 @@ class RoundRobinObjective:
             after = torch.full_like(u, noise.space.states)
         if self.clean:  # at time 0 nothing changes
             after = torch.where(chosen, before.long(), after)
+        if batch.missing is not None:
+            hidden, gone = hidden | batch.missing, batch.missing.gather(-1, u)
+            weight = weight * weights_of_present(gone)
+            after = after.masked_fill(gone, noise.space.states) if after.shape[-1] else after
         fold = None if batch.fold is None else batch.fold.long()
         return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold, after, weight)
 
@@ -180,7 +191,8 @@ class RoundRobinObjective:
         own = () if self.frame.noise.space.sizes is None else (self._own(drawn[1]),)
         each = self.loss(logits, x_u[..., None].expand(logits.shape[:-1]), *own)
         if weight is not None:
-            each = (each * weight[..., None]).mean(1)  # (n, members)
+            each = each * weight[..., None]
+            each = each if weight.dim() == 1 else each.mean(1)  # (n, members)
         if fold is not None:
             others = fold[:, None] != torch.arange(each.shape[-1], device=fold.device)
             each = each * others * (self.folds / (self.folds - 1))
@@ -189,7 +201,9 @@ class RoundRobinObjective:
     def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the cross-entropy of what the networks say together: a proper score, so that losses can be compared by it."""
         scores = losses.cross_entropy(self.answers(network, drawn), drawn[5])
-        return scores if drawn[8] is None else (scores * drawn[8]).mean(1)
+        if drawn[8] is not None:
+            scores = scores * drawn[8]
+        return scores if scores.dim() == 1 else scores.mean(1)
 
     def answers(self, network: Prediction, drawn: Any) -> Tensor:
         """Return what the networks say together, up to a constant, (n, states), or (n, K, states) of a stretch.
@@ -211,5 +225,11 @@ class RoundRobinObjective:
 
 def _asked(network: Prediction, drawn: Any) -> Tensor:
     """Ask the networks for the site of each row, or for the sites of each stretch, (..., members, states)."""
-    t, u, x, hidden, y, _, _, after, weight = drawn
-    return network(t, u, x, hidden, y) if weight is None else network(t, u, x, hidden, y, after)
+    t, u, x, hidden, y, _, _, after, _ = drawn
+    return network(t, u, x, hidden, y) if after is None else network(t, u, x, hidden, y, after)
+
+
+def weights_of_present(missing: Tensor) -> Tensor:
+    """Weigh answers: 0 where they are missing, alike where they are not, and 1 on average; of any shape."""
+    there = (~missing).float()
+    return there / there.mean().clamp(min=1 / max(1, there.numel()))

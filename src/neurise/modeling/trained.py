@@ -78,7 +78,9 @@ class Job:
         """Check that so many jobs like this one fit into memory together, and draw the weights."""
         network = self.objective.network
         # On a device of their own, rows that do not fit are streamed.
-        kept = self.rows.x.numel() if self.device.type == "cpu" else 0
+        kept = 0
+        if self.device.type == "cpu":
+            kept = self.rows.x.numel() + (0 if self.rows.missing is None else self.rows.missing.numel())
         needed = self._needed(kept)
         alone = network.pattern if isinstance(network, Stack) and network.size == 1 else None
         if isinstance(alone, RowNetwork) and not devices.has_room(together * needed, self.device):

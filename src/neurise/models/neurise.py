@@ -81,6 +81,11 @@ class NeurISE(RoundRobinModel):
         self.loss_, self.neighbours_ = losses.resolve(self.loss), None
         super().check()
         self.calibrates_ = checks.flag("calibrate", self.calibrate)
+        if self._has_gaps and (self.calibrates_ or self.graph is not None):
+            raise ValueError(
+                f"{'calibrate=True' if self.calibrates_ else 'graph'} needs complete rows, and {self.schema_.gaps:,} values "
+                "are missing; leave it out"
+            )
         asked = ["calibrate"] * self.calibrates_ + ["graph"] * (self.graph is not None)
         if asked and self.architecture.pairwise is None and not self.is_of_rows:
             self.chosen_ = self.chosen_._replace(pairwise=True)

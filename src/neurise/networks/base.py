@@ -102,7 +102,8 @@ class RowNetwork(Network):
     r"""Logits of all sites of a row in one pass, each from the sites that are generated before it: f(x, y) → (n, q, p).
 
     For hard noise of one cycle: site u may depend on the sites after u in the order of noising alone, so that the product of
-    the conditionals is a law. One pass teaches all conditionals of a row.
+    the conditionals is a law. One pass teaches all conditionals of a row. Rows with gaps come as int16, with the token p where
+    a value is missing; it may not be looked at (:func:`neurise.networks.parts.layers.one_hot` sees to that).
 
     **Writing one.** As with a site network, one file whose class bears the file's name, with a constructor of
     (space, num_steps, \*, width, depth, classes=0), and ``reset``, ``forward`` and ``bytes_per_row``. :meth:`walk` is worth

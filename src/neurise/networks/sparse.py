@@ -14,6 +14,7 @@ from neurise import checks
 from neurise.deadline import Work
 from neurise.energies import parents
 from neurise.networks.base import RowNetwork
+from neurise.networks.parts.layers import WITH_GAPS
 from neurise.networks.parts.walk import Walk
 from neurise.rows import Rows
 from neurise.space import Space
@@ -115,6 +116,8 @@ class Sparse(RowNetwork):
         """Return the features of every site's parents, (sites, n, inputs)."""
         tokens = x.T[self.chosen.clamp(min=0)].transpose(1, 2)  # (sites, n, parents)
         there = (self.chosen >= 0)[:, None]
+        if x.dtype == WITH_GAPS:
+            there = there & (tokens < self.space.states)  # a gap has no features
         if self.features == 1:
             return (tokens.to(self.linear.dtype) - 0.5) * there
         states = torch.arange(self.features, device=x.device)

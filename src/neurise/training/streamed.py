@@ -31,7 +31,7 @@ class DrawnChunks:
 
     def __init__(self, rows: Rows, seed: int) -> None:
         self.rows, self.seed = rows, seed
-        self.empty = _each(Batch(rows.x, rows.y, rows.fold), lambda part: part[:0])
+        self.empty = _each(Batch(rows.x, rows.y, rows.fold, rows.missing), lambda part: part[:0])
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,9 @@ from neurise.datasets.formats.missing import WORDS, Missing
 from neurise.datasets.formats.open import open_text
 from neurise.datasets.formats.table import Table, delimiter_of
 from neurise.frames import Table as NamedRows
+
+NUMBERED = re.compile(r"s\d+")
+"""Names that rows without names are written under."""
 
 
 def holds_words(path: Path, label_column: str | int | None = None, count_column: str | int | None = None) -> bool:
@@ -35,8 +39,10 @@ def holds_words(path: Path, label_column: str | int | None = None, count_column:
         sites = find_columns(path, lines[0], label_column, count_column).sites
     except ValueError:
         return False
-    cells = [lines[1][place].strip() for place in sites if lines[1][place].strip().lower() not in WORDS]
-    return any(not is_symbol(cell, numbers=True) for cell in cells)
+    if all(NUMBERED.fullmatch(lines[0][site].strip()) for site in sites):
+        return False
+    cells = [lines[1][site].strip() for site in sites]
+    return any(not is_symbol(cell, numbers=True) for cell in cells if cell.lower() not in WORDS)
 
 
 def _are_names(cells: Sequence[str]) -> bool:
