@@ -18,11 +18,12 @@ import torch
 from neurise import checks, devices, discovery, holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
-from neurise.evaluation.case import Case
+from neurise.evaluation.case import Case, Truth
 from neurise.evaluation.learnt_from import with_training_rows
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
 from neurise.evaluation.table import frame, html, written
+from neurise.evaluation.tables import columns_of, on_tokens
 from neurise.evaluation.unseen import described, held_back
 from neurise.modeling.model import Model
 from neurise.space import Space
@@ -113,8 +114,11 @@ def evaluate(
         known = with_training_rows(
             model, known, train if isinstance(train, Dataset) else _as_dataset(train, model, "train")
         )
-    case = Case(model, known, **options)
-    against = described(model, case.truth, again is not None)
+    against = described(model, Truth(known, samples=int(samples), seed=seed), again is not None)
+    columns, measured = columns_of(model, known), model
+    if columns is not None:
+        measured, known = on_tokens(model, known, columns)
+    case = Case(measured, known, **options)
     measures = (*MEASURES, *measures_of_others()) if measures is None else measures
     rows = tuple(row for measure in measures for row in measure(case))
     learnable = case.truth.learnable if baselines else None
