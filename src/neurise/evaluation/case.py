@@ -51,7 +51,11 @@ class Truth:
 
     def __init__(self, data: Dataset, *, samples: int, seed: int) -> None:
         self.data, self.samples, self.seed = data, samples, seed
-        self.alphabet = Alphabet.of(data.symbols[:, None], data.symbols.tolist())
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the data, in their order."""
+        return Alphabet.of(self.data.symbols[:, None], self.data.symbols.tolist())
 
     @cached_property
     def rows(self) -> Rows:
