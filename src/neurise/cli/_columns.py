@@ -62,6 +62,8 @@ def tell_columns(source: str, data: Dataset, *, as_json: bool) -> None:
     """Print what a table is made of, a line per column."""
     import numpy as np
 
+    from neurise.datasets.formats.missing import described
+
     rows: Any = data.train
     columns = list[dict[str, Any]]()
     for name, values in zip(rows.names, np.asarray(rows).T.tolist(), strict=True):
@@ -84,6 +86,11 @@ def tell_columns(source: str, data: Dataset, *, as_json: bool) -> None:
     shown = {"data set": data.name, "size": f"{len(rows):,} rows of {len(columns)} columns with alphabets of their own"}
     if gone := data.info.get("missing", {}).get("rows"):
         shown["left out"] = f"{gone:,} rows that lack a value"
+    patterns = Counter(
+        tuple(name for name, value in zip(rows.names, row, strict=True) if value is None) for row in rows.tolist()
+    )
+    lacking = {column["name"]: column["missing"] for column in columns if column["missing"]}
+    shown["missing values"] = described(lacking, patterns, len(rows))
     print_facts(source, shown)
     lines = []
     for column in columns:

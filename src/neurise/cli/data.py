@@ -14,6 +14,7 @@ from neurise.cli._data import (
     CountColumn,
     DropColumn,
     LabelColumn,
+    Missing,
     Rows,
     find,
     is_file,
@@ -178,6 +179,7 @@ def info(
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
     drop_column: DropColumn = None,
+    missing: Missing = None,
     as_json: Json = False,
 ) -> None:
     """Look at a data set: its size and symbols, what is constant, what hangs together, and a picture."""
@@ -187,7 +189,9 @@ def info(
     from neurise.cli._summary_table import readable
 
     name, texts = split(source)
-    if is_table(name):
+    if missing is not None:
+        texts["missing"] = missing
+    elif is_table(name):
         texts.setdefault("missing", "drop")
     found = with_rows(load(name, with_columns(name, texts, label_column, count_column, drop_column)), rows, 0)
     if has_columns(found):
@@ -202,11 +206,14 @@ def info(
 
 
 def is_table(name: str) -> bool:
-    """Whether a name is that of a file in which values may be missing."""
+    """Whether a name is that of a file of one alphabet, lines of which may lack values: these are left out of correlations."""
     from neurise.datasets.formats.endings import TABLES, ending_of, has_ending
     from neurise.datasets.formats.open import begins_like_fasta
+    from neurise.datasets.formats.words import holds_words
 
     path = Path(name)
+    if path.is_file() and has_ending(path) and ending_of(path) in TABLES and holds_words(path):
+        return False
     return path.is_file() and has_ending(path) and ending_of(path) in TABLES and not begins_like_fasta(path)
 
 

@@ -13,7 +13,7 @@ import typer
 from neurise import discovery
 from neurise.cli._columns import Bins, alphabets_of
 from neurise.cli._configuration import Config, configured
-from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Rows, resolve
+from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Missing, Rows, resolve
 from neurise.cli._output import (
     Device,
     Force,
@@ -102,6 +102,7 @@ def train(
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
     drop_column: DropColumn = None,
+    missing: Missing = None,
     bins: Bins = None,
     rows_drawn: Rows = ROWS,
     test_fraction: TestFraction = None,
@@ -148,7 +149,7 @@ def train(
     params = preset | collect(kind, common, others or [])
     devices.resolve(device)
     with distributed.leader_first():  # of several processes, one downloads
-        rows = resolve(data, label_column, count_column, drop_column=drop_column, rows=rows_drawn)
+        rows = resolve(data, label_column, count_column, drop_column=drop_column, missing=missing, rows=rows_drawn)
     if rows.train is None:
         raise ValueError(f"{data} has no rows to learn from")
     rows, split = hold_back_tests(rows, test_fraction, seed)
