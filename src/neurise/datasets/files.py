@@ -232,12 +232,10 @@ def _read_columns(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
         missing=Missing() if options["missing"] == "drop" else None,
         word=word,
     )
-    cells = np.asarray(table.rows).ravel().tolist()
+    cells, names = np.asarray(table.rows).ravel().tolist(), getattr(table.rows, "names", ())
     if options["missing"] == "error" and any(value is None for value in cells):
         row, column = divmod(next(place for place, value in enumerate(cells) if value is None), table.rows.shape[1])
-        raise ValueError(
-            f"{path} has no value in row {row} of the column {table.rows.names[column]!r}, and missing='error'"
-        )
+        raise ValueError(f"{path} has no value in row {row} of the column {names[column]!r}, and missing='error'")
     parts = {"train": table.rows, "labels": table.labels, "weights": table.weights, "info": table.info or None}
     return {name: part for name, part in parts.items() if part is not None}
 
