@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from neurise.models.neurise import NeurISE
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
+    from neurise.mutagenesis import mutations
+    from neurise.scoring import surprise
     from neurise.space import Space
     from neurise.stored import open_rows
     from neurise.training.settings import Training
@@ -62,10 +64,12 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "mutations",
     "open_rows",
     "povm",
     "presets",
     "structure",
+    "surprise",
     "theory",
 ]
 
@@ -82,6 +86,8 @@ _PLACES = {
     "evaluate": "evaluation",
     "fit_many": "modeling.many",
     "load": "loading",
+    "mutations": "mutagenesis",
+    "surprise": "scoring",
     "open_rows": "stored",
 }
 

@@ -96,6 +96,12 @@ class Columns:
         return tuple(column.name for column in self.columns)
 
     @property
+    def named(self) -> tuple[str, ...] | None:
+        """The names that the user gave to the columns; None where there are none, or where some are numbers."""
+        given = self.frame not in (ARRAY, TENSOR) and all(isinstance(name, str) for name in self.names)
+        return self.names if given else None
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """How many symbols each column has."""
         return tuple(map(len, self.columns))
@@ -124,7 +130,9 @@ class Columns:
         own, named = {str(column.name): column for column in given}, [str(name) for name in self.names]
         if self.frame in (ARRAY, TENSOR) or all(column.nameless for column in given):
             if len(given) != len(named):
-                raise ValueError(f"{what} has {len(given)} columns, but the model has {len(named)} sites")
+                raise ValueError(
+                    f"{what} has {len(given)} features, but neurise is expecting {len(named)} features as input, one per site"
+                )
             return given
         lacking, extra = [name for name in named if name not in own], [name for name in own if name not in named]
         if lacking or extra:

@@ -62,8 +62,9 @@ def read_frame(data: Any, what: str = "X") -> list[Given]:
         twice = next(name for name in names if list(map(str, names)).count(str(name)) > 1)
         raise ValueError(f"{what} has two columns of the name {twice!r}")
     if not names or not len(frame):
-        raise ValueError(f"{what} is empty: its shape is {frame.shape}")
-    return [_given(narwhals, frame[name], name) for name in names]
+        lacking = "0 sample(s)" if names else "0 feature(s)"
+        raise ValueError(f"{what} is empty: {lacking} (shape={frame.shape}) while a minimum of 1 is required.")
+    return [_given(narwhals, series, name) for name, series in zip(names, frame.iter_columns(), strict=True)]
 
 
 def _given(narwhals: Any, series: Any, name: Any) -> Given:

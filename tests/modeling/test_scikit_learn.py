@@ -54,9 +54,10 @@ def test_scikit_learns_own_checks_pass_but_for_named_exceptions(name: str) -> No
     assert sum(result["status"] == "passed" for result in results) > 40
 
 
-def test_sparse_matrices_are_refused_with_the_way_out() -> None:
+@pytest.mark.parametrize("kind", ["csr_array", "csr_matrix", "dok_array", "dok_matrix"])
+def test_sparse_matrices_are_refused_with_the_way_out(kind: str) -> None:
     with pytest.raises(ValueError, match=r"X is a sparse matrix, which is not supported; give X\.toarray\(\)"):
-        Independent().fit(sparse.csr_array(np.eye(3)))
+        Independent().fit(getattr(sparse, kind)(np.eye(3)))
 
 
 def test_weights_have_two_names_and_are_given_under_one() -> None:
@@ -100,6 +101,19 @@ def test_what_is_learnt_bears_scikit_learns_names() -> None:
     assert model.n_features_in_ == 4
     assert np.array_equal(model.score_samples(tiny.spins(sites=4)), model.log_prob(tiny.spins(sites=4)))
     assert model.score(tiny.spins(sites=4)) == model.score_samples(tiny.spins(sites=4)).mean()
+
+
+def test_columns_with_names_are_known_by_them() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"colour": ["red", "blue", "red"], "size": ["s", "s", "l"]})
+    model = Independent().fit(frame)
+    assert model.feature_names_in_.tolist() == ["colour", "size"]
+    assert model.feature_names_in_.dtype == object
+    assert model.n_features_in_ == 2
+    for nameless in (Independent(), Independent().fit(tiny.spins()), Independent().fit(frame.to_numpy())):
+        assert not hasattr(nameless, "feature_names_in_")
+    with pytest.raises(ValueError, match="X has 1 features, but neurise is expecting 2 features as input"):
+        model.score_samples(frame.to_numpy()[:, :1])
 
 
 WORDS = np.array([["red", "small"], ["blue", "large"], ["red", "large"], ["green", "small"]] * 10)

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neurise.cli._output import print_facts, print_json, print_table
+from neurise.cli._output import print_columns, print_facts, print_json
 
 if TYPE_CHECKING:
+    from neurise.cli._column_lines import ColumnFacts
     from neurise.dataset import Dataset
-
-SHOWN = 4
-"""Symbols of a column that are shown."""
 
 Bins = Annotated[
     list[str] | None,
@@ -65,38 +63,32 @@ def tell_columns(source: str, data: Dataset, *, as_json: bool) -> None:
     from neurise.datasets.formats.missing import described
 
     rows: Any = data.train
-    columns = list[dict[str, Any]]()
-    for name, values in zip(rows.names, np.asarray(rows).T.tolist(), strict=True):
-        present = [value for value in values if value is not None]
-        counts = Counter(present)
-        kinds = {type(value).__name__ for value in present}
-        columns.append(
-            {
-                "name": name,
-                "kind": "text" if "str" in kinds else "numbers" if "float" in kinds else "whole numbers",
-                "symbols": len(counts),
-                "missing": len(values) - len(present),
-                "most_common": [[value, count] for value, count in counts.most_common(SHOWN)],
-            }
-        )
-    facts = {"name": data.name, "rows": len(rows), "columns": columns, "missing": data.info.get("missing")}
+    columns = [_facts(name, values) for name, values in zip(rows.names, np.asarray(rows).T.tolist(), strict=True)]
     if as_json:
-        print_json({"source": source, **facts})
+        listed = [column.to_dict() for column in columns]
+        print_json({"source": source, "name": data.name, "rows": len(rows), "columns": listed})
         return
-    shown = {"data set": data.name, "size": f"{len(rows):,} rows of {len(columns)} columns with alphabets of their own"}
-    if gone := data.info.get("missing", {}).get("rows"):
-        shown["left out"] = f"{gone:,} rows that lack a value"
-    patterns = Counter(
-        tuple(name for name, value in zip(rows.names, row, strict=True) if value is None) for row in rows.tolist()
-    )
-    lacking = {column["name"]: column["missing"] for column in columns if column["missing"]}
-    shown["missing values"] = described(lacking, patterns, len(rows))
+    shown = {"size": f"{len(rows):,} rows of {len(columns):,} columns with alphabets of their own"}
+    gaps = np.array([[value is None for value in row] for row in np.asarray(rows).tolist()])
+    if gaps.any():
+        lacking = {name: often for name, often in zip(rows.names, gaps.sum(0).tolist(), strict=True) if often}
+        patterns = Counter(tuple(np.array(rows.names)[row].tolist()) for row in gaps)
+        where = described(lacking, patterns, len(rows))
+        shown["missing values"] = f"{int(gaps.sum()):,} cells in {int(gaps.any(axis=1).sum()):,} rows: {where}"
     print_facts(source, shown)
-    lines = []
-    for column in columns:
-        common = ", ".join(f"{value} {count / max(1, len(rows)):.0%}" for value, count in column["most_common"])
-        more = ", …" if column["symbols"] > SHOWN else ""
-        lines.append(
-            [column["name"], column["kind"], f"{column['symbols']:,}", f"{column['missing']:,}", common + more]
-        )
-    print_table("", ["column", "kind", "symbols", "missing", "most common"], lines)
+    print_columns(columns)
+
+
+def _facts(name: str, values: Sequence[Any]) -> ColumnFacts:
+    """Count the symbols of a column: numbers in their order, and words by how often they occur."""
+    import numpy as np
+
+    from neurise.cli._column_lines import BARS, ColumnFacts
+
+    present = [value for value in values if value is not None]
+    counted = Counter(present)
+    numbers = bool(present) and not any(isinstance(value, str) for value in present)
+    symbols = sorted(counted) if numbers else [value for value, _ in counted.most_common()]
+    bars = np.histogram(np.array(present, dtype=float), BARS[0])[0] if numbers and len(symbols) > BARS[0] else None
+    counts = np.array([counted[symbol] for symbol in symbols])
+    return ColumnFacts(name, list(map(str, symbols)), counts, len(values) - len(present), bars)

@@ -56,17 +56,21 @@ def resolve(
     missing: str | None = None,
     rows: int | None = ROWS,
     rows_seed: int = 0,
+    weigh: bool = True,
 ) -> Dataset:
     """Find a data set by what was typed.
 
     It is a file if there is one, or if it ends like one; else the name of a data set. Both may carry options,
     ``NAME:option=value,option=value``. A data set that is a law alone gets ``rows`` rows drawn from it, unless that is None.
+    Without ``weigh``, sequences are not weighed by how many resemble them, which takes the square of their number.
     """
     name, texts = split(data)
     if missing is not None:
         if not is_file(name):
             raise ValueError(f"--missing is for files, and {name} is a data set")
         texts["missing"] = missing
+    if not weigh and _is_alignment(name):
+        texts = {"theta": "none", **texts}
     return with_rows(load(name, with_columns(name, texts, label_column, count_column, drop_column)), rows, rows_seed)
 
 
@@ -111,6 +115,12 @@ def is_file(name: str) -> bool:
     from neurise.datasets.formats.endings import has_ending
 
     return Path(name).exists() or has_ending(Path(name))
+
+
+def _is_alignment(name: str) -> bool:
+    from neurise.datasets.formats.endings import FASTA, ending_of
+
+    return is_file(name) and not Path(name).is_dir() and ending_of(Path(name)) in FASTA
 
 
 def load(name: str, texts: Mapping[str, str]) -> Dataset:

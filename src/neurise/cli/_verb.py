@@ -37,7 +37,7 @@ MaxUnpacked = Annotated[
         show_default="4GB, or a quarter of the free memory",
     ),
 ]
-READS = {"data", "source", "clamp"}
+READS = {"data", "source", "clamp", "wild_type", "like"}
 """Names of parameters that are files of the user's: verbs that have one take ``--max-unpacked``."""
 
 

@@ -27,6 +27,7 @@ from neurise.cli._output import (
     Force,
     Json,
     ask_before_overwriting,
+    print_columns,
     print_facts,
     print_json,
     print_table,
@@ -185,7 +186,7 @@ def info(
     """Look at a data set: its size and symbols, what is constant, what hangs together, and a picture."""
     from neurise.cli._columns import has_columns, tell_columns
     from neurise.cli._picture import picture
-    from neurise.cli._summary import summary
+    from neurise.cli._summary import columns, summary
     from neurise.cli._summary_table import readable
 
     name, texts = split(source)
@@ -193,27 +194,29 @@ def info(
         texts["missing"] = missing
     elif is_table(name):
         texts.setdefault("missing", "drop")
-    found = with_rows(load(name, with_columns(name, texts, label_column, count_column, drop_column)), rows, 0)
+    options = with_columns(name, texts, label_column, count_column, drop_column)
+    found = with_rows(load(name, options), rows, 0)
     if has_columns(found):
+        if found.info.get("missing", {}).get("rows"):
+            found = load(name, {**options, "missing": "keep"})
         tell_columns(name, found, as_json=as_json)
         return
-    facts = summary(found)
+    facts, own = summary(found), columns(found) if is_table(name) else []
     if as_json:
-        print_json({"source": name, **facts})
+        print_json({"source": name, **facts, "columns": [column.to_dict() for column in own]})
         return
     print_facts(name, readable(facts))
+    if own:
+        print_columns(own)
     typer.echo(picture(found))
 
 
 def is_table(name: str) -> bool:
-    """Whether a name is that of a file of one alphabet, lines of which may lack values: these are left out of correlations."""
+    """Whether a name is that of a file in which values may be missing."""
     from neurise.datasets.formats.endings import TABLES, ending_of, has_ending
     from neurise.datasets.formats.open import begins_like_fasta
-    from neurise.datasets.formats.words import holds_words
 
     path = Path(name)
-    if path.is_file() and has_ending(path) and ending_of(path) in TABLES and holds_words(path):
-        return False
     return path.is_file() and has_ending(path) and ending_of(path) in TABLES and not begins_like_fasta(path)
 
 

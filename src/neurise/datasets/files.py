@@ -119,7 +119,7 @@ def files(
     }
     with at_most(max_unpacked):
         what = kind or _recognised(place, window)
-        if what == "table" and kind is None and holds_words(place):
+        if what == "table" and kind is None and holds_words(place, label_column, count_column):
             what = "columns"
         _refuse_others(place, what, options)
         if what == ".npz" and label_column is None and holds_reads(place):

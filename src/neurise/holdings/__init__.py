@@ -43,7 +43,9 @@ def opened(data: Any, what: str = "X", *, sites: int | None = None, to_learn: bo
         return taken
     if isinstance(data, Dataset):
         return _of_dataset(data, what, to_learn=to_learn)
-    if isinstance(data, Mapping) and is_counted(data):
+    if (
+        isinstance(data, Mapping) and not hasattr(data, "toarray") and is_counted(data)
+    ):  # one kind of sparse matrix is a dict
         return counted(data, what, bits=sites)
     if all(hasattr(data, name) for name in SAMPLESET):
         return _of_sampleset(data, what)

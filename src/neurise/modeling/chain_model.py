@@ -21,6 +21,7 @@ from neurise.modeling import partial_chains, partial_rows
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Model, Request
+from neurise.modeling.site_terms import SiteTerms
 from neurise.sampling.clamped import draw_clamped
 from neurise.sampling.corrector import Sweeps, checked_sweeps
 from neurise.sampling.reverse import sample
@@ -282,6 +283,21 @@ class ChainModel(Model):
             likelihood.elbo(chain.conditionals, chain.arranged(x), y, generator=generator) for chain in self.chains
         ]
         return self._log_mean(bounds)  # of several chains each is hard, and its bound the likelihood itself
+
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: torch.Generator) -> SiteTerms:
+        """Return the log-conditionals of the tokens along the chain; with soft noise, the shares of sites in the bound."""
+        if not self.has_likelihood:  # one chain: those of a mixture are hard
+            terms = likelihood.elbo_terms(self.conditionals, x, y, generator=generator)
+            return SiteTerms(terms, terms.sum(1), "bound", "elbo")
+        each = torch.stack([c.restored(likelihood.log_terms(c.conditionals, c.arranged(x), y)) for c in self.chains])
+        totals = each.sum(-1)  # (chains, n)
+        if len(each) == 1:
+            return SiteTerms(each[0], totals[0], "chain", "log_prob")
+        share = (
+            (totals - totals.logsumexp(0)).nan_to_num(0.0, neginf=-math.inf).exp()[..., None]
+        )  # of each chain in a row
+        mean = torch.where(share > 0, share * each, 0.0).sum(0)
+        return SiteTerms(mean, self._log_mean(list(totals)), "chains", "log_prob")
 
     @staticmethod
     def _log_mean(terms: Sequence[Tensor]) -> Tensor:

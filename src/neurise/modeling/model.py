@@ -21,6 +21,7 @@ from neurise.holdout import Split
 from neurise.modeling import loaded, partial_rows, sklearn_names
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
+from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.summary import Summary, best_scores
 from neurise.persistence import save_folder
 from neurise.rows import Rows
@@ -75,9 +76,9 @@ class Model(Estimator, ABC):
     - ``_tensors()`` and ``_restore(tensors, learnt)``: everything that was learnt, and how it is taken back.
     - ``_draw(request)``: tokens (n, sites).
 
-    A model with a likelihood adds ``_log_prob`` or ``_elbo``; one whose law can be written out adds ``chain_law``. What is
-    learnt ends in an underscore. Inside a model, data are tokens and sites stand in the order in which they are noised;
-    :class:`neurise.schema.Schema` translates at the door.
+    A model with a likelihood adds ``_log_prob`` or ``_elbo``, and ``site_terms`` where it is a sum over sites; one whose law
+    can be written out adds ``chain_law``. What is learnt ends in an underscore. Inside a model, data are tokens and sites
+    stand in the order in which they are noised; :class:`neurise.schema.Schema` translates at the door.
     """
 
     groups: ClassVar[Mapping[str, type]] = {}
@@ -150,6 +151,10 @@ class Model(Estimator, ABC):
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no bound on its likelihood; compare samples instead")
+
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: Generator) -> SiteTerms:
+        """Return the terms of the log-likelihood, or of a draw of its bound, site by site: for :mod:`neurise.scoring`."""
+        raise NotImplementedError(f"the likelihood of a {type(self).__name__} does not fall into terms of single sites")
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Law of ``_draw`` given a label (1,), (p^q,) float64 over the model's own order of sites: for :mod:`neurise.exact`.
@@ -283,6 +288,14 @@ class Model(Estimator, ABC):
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
         return self.schema_.space.sites
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns, (columns,), in the order in which they were fitted. Only a table with names has them."""
+        names = getattr(self.schema_.alphabet, "named", None) if self.__sklearn_is_fitted__() else None
+        if names is None:
+            raise AttributeError(f"this {type(self).__name__} was not fitted to a table whose columns have names")
+        return np.array(names, dtype=object)
 
     @property
     def num_parameters_(self) -> int:

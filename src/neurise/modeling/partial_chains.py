@@ -86,6 +86,7 @@ def _summed(
 ) -> list[Completions]:
     def score(completed: Tensor, which: Tensor) -> Tensor:
         labels = None if y is None else y.cpu()[which].to(y.device)
-        return likelihood.log_prob(conditionals, completed, labels, counted=lack.counted[which])
+        terms = likelihood.log_terms(conditionals, completed, labels)
+        return terms.masked_fill(~lack.counted[which].to(terms.device), 0.0).sum(1)
 
     return list(completions(score, x, lack.summed, digits, rows))

@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from neurise.batching import batches
 from neurise.categorical import draw, uniforms
 from neurise.modeling.model import Request
+from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.solved import SolvedModel
 
 
@@ -79,6 +80,11 @@ class Independent(SolvedModel):
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
         labels = self._class_of(y, len(x))
         return self._log_factors(x).sum(-1)[labels, torch.arange(len(x), device=self.device_)].cpu()
+
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: Generator) -> SiteTerms:
+        """Return the logarithm of every factor."""
+        terms = self._log_factors(x)[self._class_of(y, len(x)), torch.arange(len(x), device=self.device_)].cpu()
+        return SiteTerms(terms, terms.sum(1), "chain", "log_prob")
 
     def _summable(self, missing: Tensor) -> Tensor:
         return torch.ones(len(missing), dtype=torch.bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -28,7 +29,9 @@ class NeurISE(RoundRobinModel):
             likelihood. Above 0, a diffusion.
         cycles: how often the noise goes round all sites.
         loss: "tempered_screening(gamma)", "screening" (the paper's), "weighted_screening(alpha)" or "cross_entropy".
-        network: "site_mlp" (one for all steps), "local_mlp" (one per step), or another file of ``neurise.networks``.
+        network: "site_mlp" (one for all steps), "local_mlp" (one per step), or another file of ``neurise.networks``. None
+            chooses by the data: "site_mlp" for narrow data; with many sites several kinds race for a short while, and a
+            committee may mix them. ``summary()`` says what was chosen and why.
         width, depth: size of the network, by default one that suits the data.
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
             default the more the fewer rows there are.
@@ -51,6 +54,7 @@ class NeurISE(RoundRobinModel):
     """
 
     search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}
+    for_site_mlp: ClassVar[Mapping[str, Any]] = {**RoundRobinModel.for_site_mlp, "graph": None}
 
     loss: str = "tempered_screening(0.75)"
     graph: Any = None
@@ -87,7 +91,7 @@ class NeurISE(RoundRobinModel):
                 "are missing; leave it out"
             )
         asked = ["calibrate"] * self.calibrates_ + ["graph"] * (self.graph is not None)
-        if asked and self.architecture.pairwise is None and not self.is_of_rows:
+        if asked and self.architecture.pairwise is None and list(self.sizes_) == ["site_mlp"]:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
             pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_, "names", None))
@@ -102,9 +106,9 @@ class NeurISE(RoundRobinModel):
                 f"calibrate=True corrects the moments of one chain, and architecture__orders={self.architecture.orders!r} "
                 "mixes several; set architecture__orders=1 or calibrate=False"
             )
-        if asked == ["calibrate"] and self.is_of_rows:
+        if asked == ["calibrate"] and (self.is_of_rows or len(self.sizes_) > 1):
             return
-        if asked and not (self._is_hard and self.chosen_.pairwise and self.network == "site_mlp"):
+        if asked and not (self._is_hard and self.chosen_.pairwise and list(self.sizes_) == ["site_mlp"]):
             raise ValueError(
                 f"{' and '.join(asked)} needs the pairwise terms of an autoregressive model: keep_prob=0, "
                 f"chain__hide_noised=True, network='site_mlp' and architecture__pairwise=True, got keep_prob="

@@ -19,6 +19,7 @@ from neurise.categorical import draw, uniforms
 from neurise.mcmc import Diagnostics
 from neurise.modeling.model import Request
 from neurise.modeling.search_space import TRAINING, LogUniform, SearchSpace
+from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.trained import TrainedModel
 from neurise.models._pairwise.law import LIMIT, PairwiseLaw
 from neurise.models._pairwise.tables import PairwiseObjective, PairwiseTables
@@ -169,6 +170,15 @@ class Pairwise(TrainedModel):
             self._require_enumerable(law, "the likelihood")
             result[labels == kind] = law.log_weight(x[labels == kind]) - law.log_z()
         return result
+
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: Generator) -> SiteTerms:
+        """Return the log-conditionals given all other sites."""
+        answers = self._log_conditionals(x, y)
+        terms = torch.cat([answer.gather(-1, x[rows].long()[..., None]).squeeze(-1) for rows, answer in answers])
+        try:
+            return SiteTerms(terms, self._log_prob(x, y), "others", "log_prob")
+        except NotImplementedError:
+            return SiteTerms(terms, terms.sum(1), "others", "pseudo_log_likelihood")
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         raise NotImplementedError("a Pairwise model has no bound on its likelihood; see pseudo_log_likelihood")

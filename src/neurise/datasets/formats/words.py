@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,11 +18,14 @@ from neurise.datasets.formats.open import open_text
 from neurise.datasets.formats.table import Table, delimiter_of
 from neurise.frames import Table as NamedRows
 
+NUMBERED = re.compile(r"s\d+")
+"""Names that rows without names are written under."""
 
-def holds_words(path: Path) -> bool:
+
+def holds_words(path: Path, label_column: str | int | None = None, count_column: str | int | None = None) -> bool:
     """Whether a table has a header of names, and below it words, or letters, or columns of different kinds.
 
-    A table of whole numbers alone has one alphabet for all columns, whatever its header is.
+    A table of whole numbers alone has one alphabet for all columns, whatever its header and its labels are.
     """
     try:
         with open_text(path, newline="") as file:
@@ -31,8 +35,14 @@ def holds_words(path: Path) -> bool:
         return False  # who reads all of it will say what is wrong
     if len(lines) < 2 or not _are_names(lines[0]) or len(lines[0]) != len(lines[1]) or len(lines[0]) < 2:
         return False
-    cells = [cell.strip() for cell in lines[1] if cell.strip().lower() not in WORDS]
-    return any(not is_symbol(cell, numbers=True) for cell in cells)
+    try:
+        sites = find_columns(path, lines[0], label_column, count_column).sites
+    except ValueError:
+        return False
+    if all(NUMBERED.fullmatch(lines[0][site].strip()) for site in sites):
+        return False
+    cells = [lines[1][site].strip() for site in sites]
+    return any(not is_symbol(cell, numbers=True) for cell in cells if cell.lower() not in WORDS)
 
 
 def read_gaps(path: Path, word: str | None) -> np.ndarray | None:
