@@ -62,6 +62,8 @@ def tell_columns(source: str, data: Dataset, *, as_json: bool) -> None:
     """Print what a table is made of, a line per column."""
     import numpy as np
 
+    from neurise.datasets.formats.missing import described
+
     rows: Any = data.train
     columns = [_facts(name, values) for name, values in zip(rows.names, np.asarray(rows).T.tolist(), strict=True)]
     if as_json:
@@ -71,7 +73,10 @@ def tell_columns(source: str, data: Dataset, *, as_json: bool) -> None:
     shown = {"size": f"{len(rows):,} rows of {len(columns):,} columns with alphabets of their own"}
     gaps = np.array([[value is None for value in row] for row in np.asarray(rows).tolist()])
     if gaps.any():
-        shown["missing values"] = f"{int(gaps.sum()):,} cells in {int(gaps.any(axis=1).sum()):,} rows"
+        lacking = {name: often for name, often in zip(rows.names, gaps.sum(0).tolist(), strict=True) if often}
+        patterns = Counter(tuple(np.array(rows.names)[row].tolist()) for row in gaps)
+        where = described(lacking, patterns, len(rows))
+        shown["missing values"] = f"{int(gaps.sum()):,} cells in {int(gaps.any(axis=1).sum()):,} rows: {where}"
     print_facts(source, shown)
     print_columns(columns)
 

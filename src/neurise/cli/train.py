@@ -13,7 +13,7 @@ import typer
 from neurise import discovery
 from neurise.cli._columns import Bins, alphabets_of
 from neurise.cli._configuration import Config, configured
-from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Rows, resolve, with_columns
+from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Missing, Rows, resolve, with_columns
 from neurise.cli._data import split as split_options
 from neurise.cli._output import (
     Device,
@@ -106,6 +106,7 @@ def train(
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
     drop_column: DropColumn = None,
+    missing: Missing = None,
     bins: Bins = None,
     rows_drawn: Rows = ROWS,
     test_fraction: TestFraction = None,
@@ -155,11 +156,13 @@ def train(
     stored = stored_rows(name, with_columns(name, texts, label_column, count_column, drop_column))
     with distributed.leader_first():  # of several processes, one downloads
         if stored is None:
-            rows = resolve(data, label_column, count_column, drop_column=drop_column, rows=rows_drawn)
+            rows = resolve(data, label_column, count_column, drop_column=drop_column, missing=missing, rows=rows_drawn)
         else:
             rows = first_rows(stored, name)
             if bins:
                 raise ValueError(f"--bins {bins[0]}: {data} stays on disk; write the bins to its files")
+            if missing is not None:
+                raise ValueError(f"--missing {missing}: {data} stays on disk, and rows that do must be complete")
     if rows.train is None:
         raise ValueError(f"{data} has no rows to learn from")
     if stored is not None and test_fraction:
