@@ -45,7 +45,8 @@ OF_ROWS = [name for name in ("causal", "masked", "sparse") if name in NETWORKS]
 OF_SITES = [name for name in NETWORKS if name not in (*OF_ALL_SITES, *OF_ROWS)]
 NETWORK_HELP = (
     f"Kind of network: {', '.join(OF_SITES)} (one site at a time), {', '.join(OF_ROWS)} (a whole row at once; for neurise and "
-    f"ggm), {', '.join(OF_ALL_SITES)} (all sites at once, for the other models)."
+    f"ggm), {', '.join(OF_ALL_SITES)} (all sites at once, for the other models). "
+    "By default neurise chooses by the data."
 )
 
 

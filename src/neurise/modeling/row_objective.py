@@ -14,7 +14,7 @@ from neurise.conditionals.base import Frame
 from neurise.conditionals.row_conditionals import RowConditionals
 from neurise.deadline import Work
 from neurise.losses import Loss
-from neurise.modeling.round_robin_objective import weights_of_present
+from neurise.modeling.round_robin_objective import RoundRobinObjective, weights_of_present
 from neurise.networks.parts.layers import with_gaps
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Batch, without_fold
@@ -50,9 +50,9 @@ class RowObjective:
     folds: int = field(default=0, kw_only=True)
     """Into how many folds the rows are cut, if they are: member k never learns from fold k, which validates it."""
 
-    def one_by_one(self) -> RowObjective:
-        """Return the objective itself: a row is one example."""
-        return self
+    def one_by_one(self) -> RoundRobinObjective:
+        """Return the objective that asks for one site of each row."""
+        return RoundRobinObjective(self.network, self.frame, self.loss, hide_noised=True, folds=self.folds)
 
     def members(self) -> list[RowConditionals]:
         """Return the conditionals of each network."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -29,7 +30,9 @@ class NeurISE(RoundRobinModel):
             likelihood. Above 0, a diffusion.
         cycles: how often the noise goes round all sites.
         loss: "tempered_screening(gamma)", "screening" (the paper's), "weighted_screening(alpha)" or "cross_entropy".
-        network: "site_mlp" (one for all steps), "local_mlp" (one per step), or another file of ``neurise.networks``.
+        network: "site_mlp" (one for all steps), "local_mlp" (one per step), or another file of ``neurise.networks``. None
+            chooses by the data: "site_mlp" for narrow data; with many sites several kinds race for a short while, and a
+            committee may mix them. ``summary()`` says what was chosen and why.
         width, depth: size of the network, by default one that suits the data.
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
             default the more the fewer rows there are.
@@ -52,6 +55,7 @@ class NeurISE(RoundRobinModel):
     """
 
     search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}
+    for_site_mlp: ClassVar[Mapping[str, Any]] = {**RoundRobinModel.for_site_mlp, "graph": None}
 
     loss: str = "tempered_screening(0.75)"
     graph: Any = None
@@ -88,12 +92,12 @@ class NeurISE(RoundRobinModel):
                 "are missing; leave it out"
             )
         asked = ["calibrate"] * self.calibrates_ + ["graph"] * (self.graph is not None)
-        if asked and self.architecture.pairwise is None and not self.is_of_rows:
+        if asked and self.architecture.pairwise is None and list(self.sizes_) == ["site_mlp"]:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
             pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_, "names", None))
             self.neighbours_ = adjacency(pairs, self.schema_.order)
-            make = discovery.found("neurise.networks", self.network)
+            make = discovery.found("neurise.networks", next(iter(self.sizes_)))
             if not self.corrector.clean and not (issubclass(make, RowNetwork) and make.takes_graph):
                 raise ValueError(
                     f"graph is for the conditionals of the data itself, which sweeps draw from, and for network='sparse': "
@@ -104,9 +108,9 @@ class NeurISE(RoundRobinModel):
                 f"calibrate=True corrects the moments of one chain, and architecture__orders={self.architecture.orders!r} "
                 "mixes several; set architecture__orders=1 or calibrate=False"
             )
-        if asked and self.is_of_rows:
+        if asked and (self.is_of_rows or (asked == ["calibrate"] and len(self.sizes_) > 1)):
             return
-        if asked and not (self._is_hard and self.chosen_.pairwise and self.network == "site_mlp"):
+        if asked and not (self._is_hard and self.chosen_.pairwise and list(self.sizes_) == ["site_mlp"]):
             raise ValueError(
                 f"{' and '.join(asked)} needs the pairwise terms of an autoregressive model: keep_prob=0, "
                 f"chain__hide_noised=True, network='site_mlp' and architecture__pairwise=True, got keep_prob="
