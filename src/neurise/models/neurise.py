@@ -121,7 +121,7 @@ class NeurISE(RoundRobinModel):
                 f"calibrate=True corrects the moments of one chain, and architecture__orders={self.architecture.orders!r} "
                 "mixes several; set architecture__orders=1 or calibrate=False"
             )
-        if (asked and self.is_of_rows) or (asked == ["calibrate"] and len(self.sizes_) > 1):
+        if asked and (self.is_of_rows or (asked == ["calibrate"] and len(self.sizes_) > 1)):
             return
         if asked and not (self._is_hard and self.chosen_.pairwise and list(self.sizes_) == ["site_mlp"]):
             raise ValueError(
