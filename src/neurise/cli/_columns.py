@@ -31,6 +31,7 @@ def alphabets_of(data: Dataset, bins: Sequence[str], params: Mapping[str, Any]) 
     """Return the parameter ``alphabet``: the bins that were asked for, and all symbols of columns whose parts differ."""
     from neurise.binning import bins as cut
     from neurise.frames import Table
+    from neurise.space import MAX_STATES
 
     found: dict[str, Any] = {}
     for text in bins:
@@ -51,7 +52,8 @@ def alphabets_of(data: Dataset, bins: Sequence[str], params: Mapping[str, Any]) 
         own = [part[:, part.names.index(name)] for part in others if isinstance(part, Table) and name in part.names]
         seen = {value for column in own for value in column.tolist() if value is not None}
         known = {value for value in data.train[:, place].tolist() if value is not None}
-        if name not in found and seen - known:  # the rows to learn from may lack a symbol that those have
+        few = len(seen | known) <= MAX_STATES and len(known) < len(data.train)  # else fit says what to do about it
+        if name not in found and seen - known and few:  # the rows to learn from may lack a symbol that those have
             found[name] = sorted(seen | known, key=lambda value: (isinstance(value, str), value))
     return {"alphabet": found} if found else {"alphabet": None}
 

@@ -32,7 +32,8 @@ Rows = Annotated[
     int, typer.Option("--rows", "-n", min=1, help="How many rows to draw, of a data set that is a law and no file.")
 ]
 SOURCE = (
-    "A file of rows, or a data set by its name, with options: edwards_anderson:side=4,seed=1 (see neurise data list)."
+    "A file of rows, a folder or pattern of .parquet, .arrow or .npy files, or a data set by its name, with options: "
+    "edwards_anderson:side=4,seed=1 (see neurise data list)."
 )
 ROWS = 10_000
 
@@ -101,7 +102,7 @@ def is_file(name: str) -> bool:
     """Whether a name is that of a file, be it there or not."""
     from neurise.datasets.formats.endings import has_ending
 
-    return Path(name).exists() or has_ending(Path(name))
+    return Path(name).exists() or has_ending(Path(name)) or any(sign in name for sign in "*?[")
 
 
 def _is_alignment(name: str) -> bool:
@@ -113,7 +114,11 @@ def _is_alignment(name: str) -> bool:
 def load(name: str, texts: Mapping[str, str]) -> Dataset:
     """Read a file or make a data set, with options as they were typed."""
     from neurise.cli._options import typed
+    from neurise.cli._stored import sampled, stored_rows
 
+    stored = stored_rows(name, texts)
+    if stored is not None:
+        return sampled(stored, name)
     if is_file(name):
         function, place = _reader(name)
         texts = {place: name, **texts}
@@ -127,9 +132,11 @@ def _reader(name: str) -> tuple[Any, str]:
     """Say what reads a file, and under which name it takes the path: an annealer's reads bring options of their own."""
     from neurise.datasets.dwave import dwave
     from neurise.datasets.files import files, holds_reads
+    from neurise.datasets.formats.counts import holds_counts
 
     path = Path(name)
-    is_reads = path.suffix.lower() == ".json" or (path.suffix.lower() == ".npz" and holds_reads(path))
+    is_json = path.suffix.lower() == ".json" and not (path.is_file() and holds_counts(path))
+    is_reads = is_json or (path.suffix.lower() == ".npz" and holds_reads(path))
     return (dwave, "source") if is_reads else (files, "path")
 
 

@@ -24,7 +24,7 @@ def report(model: Model, data: Dataset, output: Path, config: str | None, *, as_
         "model": str(output),
         "kind": repr(model),
         "config": config,
-        "rows": 0 if data.train is None else len(data.train),
+        "rows": model.schema_.count,
         "sites": model.space_.sites,
         "states": model.space_.states,
         "test_rows": 0 if model.split_ is None or data.test is None else len(data.test),

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
+from neurise import devices
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.datasets._annealers.reads_npz import holds_reads
 from neurise.datasets.dwave import dwave
 from neurise.datasets.formats.archive import KEYS, read_npz
 from neurise.datasets.formats.arrays import read_npy
-from neurise.datasets.formats.endings import ARRAYS, ENDINGS, FASTA, TABLES, ending_of, listed
+from neurise.datasets.formats.counts import holds_counts, read_counts
+from neurise.datasets.formats.endings import ARRAYS, ARROW, ENDINGS, FASTA, JSON, STOCKHOLM, TABLES, ending_of, listed
 from neurise.datasets.formats.fasta import read_fasta, sequence_weights
 from neurise.datasets.formats.missing import Missing
 from neurise.datasets.formats.open import begins_like_fasta
@@ -28,28 +31,34 @@ from neurise.datasets.formats.words import holds_words, read_words
 from neurise.datasets.formats.writing import check_beside, check_ending, write_dataset, write_rows
 from neurise.enumeration import draw_from_law
 from neurise.frames import Table as NamedRows
+from neurise.frames import as_table
 from neurise.laws import as_law
 from neurise.space import MAX_STATES, Space
+from neurise.stored import open_rows
 
 __all__ = ["ENDINGS", "KEYS", "check_beside", "check_ending", "files", "holds_reads", "write_dataset", "write_rows"]
 
 BLOCK = 2**22
 """Cells that are looked at together: their symbols' codes take eight bytes each."""
 
-KINDS = ("table", "columns", "histogram", "fasta", "text")
+KINDS = ("table", "columns", "histogram", "fasta", "text", "counts")
 OF_KIND = {
-    "label_column": ("table", "columns", ".npz"),
-    "count_column": ("table", "columns"),
-    "drop_column": ("columns",),
+    "label_column": ("table", "columns", ".npz", *ARROW),
+    "count_column": ("table", "columns", *ARROW),
+    "drop_column": ("columns", *ARROW),
     "missing": ("table", "columns", "histogram"),
     "alphabet": ("fasta",),
     "theta": ("fasta",),
+    "inserts": ("fasta",),
+    "endian": ("counts",),
+    "bits": ("counts",),
     "window": ("text",),
     "stride": ("text",),
     "join_spaces": ("text",),
 }
 """Which files an option is for."""
 DEFAULTS: dict[str, Any] = {"missing": "error", "alphabet": "protein", "theta": 0.8, "join_spaces": False}
+DEFAULTS |= {"inserts": "drop", "endian": "big"}
 
 
 def files(
@@ -62,6 +71,9 @@ def files(
     missing: str = "error",
     alphabet: str = "protein",
     theta: float | None = 0.8,
+    inserts: str = "drop",
+    endian: str = "big",
+    bits: int | None = None,
     window: int | None = None,
     stride: int | None = None,
     join_spaces: bool = False,
@@ -86,17 +98,25 @@ def files(
       with ``names`` then, and ``drop_column`` leaves columns out, "id,name" say.
     - ``kind="histogram"``: a table whose first column counts its rows. It is recognised without being named (a warning
       says so) where there is no header, the first column is positive and not always 1, and the others are ±1 or 0/1.
-    - ``.fasta``, ``.fa``, ``.faa`` (``kind="fasta"``): aligned sequences of an ``alphabet``, ``"protein"``, ``"dna"`` or ``"rna"``
-      (see :func:`read_fasta` for gaps, insertions and letters that are not known). A row weighs 1 / number of rows that
+    - ``.fasta``, ``.fa``, ``.faa``, ``.a2m``, ``.a3m``, ``.sto``, ``.stk`` (``kind="fasta"``): aligned sequences of an
+      ``alphabet``, ``"protein"``, ``"dna"`` or ``"rna"``
+      (see :func:`read_fasta` for gaps, ``inserts`` and letters that are not known). A row weighs 1 / number of rows that
       agree with it on a share ``theta`` of the sites; ``theta=None`` leaves all weights equal.
     - ``.txt`` (``kind="text"``): windows of ``window`` characters, ``stride`` apart (see :func:`read_windows`).
+
+    - ``.json`` (``kind="counts"``): counts of bit strings, ``{"0101": 37}``, or a list of bit strings. ``endian`` and ``bits`` are
+      those of :func:`neurise.counts`. A file of an annealer's reads is known by its names and read as
+      :func:`neurise.datasets.dwave` reads it.
+    - ``.parquet``, ``.arrow``, ``.feather``: a table, read into memory; :func:`neurise.open_rows` leaves it on disk.
 
     Any text may be packed by gzip. What a packed file unpacks to is limited to 4 GB, or a quarter of the free memory where
     that is less; ``max_unpacked``, ``"8GB"`` say, or the environment variable ``NEURISE_MAX_UNPACKED`` sets another limit.
     """
     place = Path(path)
     if place.is_dir():
-        raise ValueError(f"{place} is a folder; a file that ends in {', '.join(ENDINGS)} is needed")
+        raise ValueError(
+            f"{place} is a folder; a file that ends in {', '.join(ENDINGS)} is needed. neurise.open_rows takes folders"
+        )
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
     if kind is None:
@@ -110,6 +130,9 @@ def files(
         "missing": missing,
         "alphabet": alphabet,
         "theta": theta,
+        "inserts": inserts,
+        "endian": endian,
+        "bits": bits,
         "window": window,
         "stride": stride,
         "join_spaces": join_spaces,
@@ -121,6 +144,8 @@ def files(
         _refuse_others(place, what, options)
         if what == ".npz" and label_column is None and holds_reads(place):
             return dwave(place)
+        if what == "counts" and kind is None and not holds_counts(place):
+            return dwave(place)
         return _dataset(place, _read(place, what, kind, options))
 
 
@@ -130,8 +155,12 @@ def _read(path: Path, what: str, kind: str | None, options: Mapping[str, Any]) -
         return {"train": read_npy(path)}
     if what == ".npz":
         return read_npz(path, options["label_column"])
+    if what == "counts":
+        return read_counts(path, options["endian"], options["bits"])
+    if what in ARROW:
+        return _read_arrow(path, options)
     if what == "fasta":
-        return _read_fasta(path, options["alphabet"], options["theta"])
+        return _read_fasta(path, options["alphabet"], options["theta"], options["inserts"])
     if what == "text":
         window, stride = options["window"], options["stride"]
         if window is None:
@@ -148,9 +177,11 @@ def _read(path: Path, what: str, kind: str | None, options: Mapping[str, Any]) -
 def _recognised(path: Path, window: int | None) -> str:
     """Say what a file is, by its ending; a text that begins like an alignment is one, whatever it is called."""
     ending = ending_of(path)
-    if ending in ARRAYS:
+    if ending in (*ARRAYS, *ARROW):
         return ending
-    if ending in FASTA or (window is None and begins_like_fasta(path)):
+    if ending == JSON:
+        return "counts"
+    if ending in (*FASTA, *STOCKHOLM) or (window is None and begins_like_fasta(path)):
         return "fasta"
     return "table" if ending in TABLES else "text"
 
@@ -208,8 +239,17 @@ def _read_columns(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def _read_fasta(path: Path, alphabet: str, theta: float | None) -> dict[str, Any]:
-    rows, names, symbols = read_fasta(path, alphabet)
+def _read_arrow(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
+    own = {name: options[name] for name in ("label_column", "count_column", "drop_column")}
+    stored = open_rows(path, **own)
+    devices.require_memory(stored.num_bytes, torch.device("cpu"), f"learn from neurise.open_rows('{path}') instead")
+    held = stored.everything()
+    parts = {"train": as_table(held.X), "labels": held.y, "weights": held.weights}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _read_fasta(path: Path, alphabet: str, theta: float | None, inserts: str) -> dict[str, Any]:
+    rows, names, symbols = read_fasta(path, alphabet, inserts=inserts)
     found = {"train": rows, "alphabet": symbols, "info": {"sequences": names, "theta": theta}}
     return found if theta is None else found | {"weights": sequence_weights(rows, theta)}
 

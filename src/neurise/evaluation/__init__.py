@@ -104,6 +104,7 @@ def evaluate(
     checks.flag("baselines", baselines)
     if exact is not None:
         checks.flag("exact", exact)
+    text = repr(model) if hasattr(model, "sample") else "the given samples"
     known = data if isinstance(data, Dataset) else _as_dataset(data, model)
     needed = devices.sampling_bytes(int(samples), known.space.sites, known.symbols.itemsize)
     devices.require_memory(needed, torch.device("cpu"), f"draw fewer than samples={int(samples):,} rows")
@@ -136,7 +137,6 @@ def evaluate(
             replace(row, baselines={name: scores[name].get(key.get(row.name, row.name)) for name in BASELINES})
             for row in rows
         )
-    text = repr(model) if case.model is not None else "the given samples"
     return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 

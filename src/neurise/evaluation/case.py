@@ -150,7 +150,7 @@ class Case:
             self.space = Space(self.drawn.shape[1], len(self.alphabet))
         else:
             known = self.model.schema_.alphabet
-            assert isinstance(known, Alphabet)  # tables are measured as tokens
+            assert isinstance(known, Alphabet)  # a model of a table is measured on its tokens
             self.alphabet, self.space = known, self.model.space_
         self._check()
 

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import torch
 
 from neurise.alphabet import Alphabet
 from neurise.columns import Columns
 from neurise.dataset import Dataset
 from neurise.frames import Table, as_table, frame_kind
 from neurise.space import Space
-
-
-class OnTokens:
-    """A model of a table, asked in tokens: what a measurement needs of a model, and no more."""
-
-    def __init__(self, model: Any, columns: Columns) -> None:
-        self.model, self.columns = model, columns
-        self.space_ = Space(len(columns.columns), len(columns))
-        symbols = np.arange(len(columns))
-        self.schema_ = SimpleNamespace(
-            alphabet=Alphabet.of(symbols[:, None], symbols.tolist()), labels=model.schema_.labels
-        )
-
-    def sample(self, n: int, y: Any = None, *, seed: int | None = None) -> np.ndarray:
-        """Draw rows of tokens, in the order of the columns."""
-        return self.columns.read(self.model.sample(n, y, seed=seed)).tokens.astype(np.int64)
-
-    def log_prob(self, X: np.ndarray, y: Any = None) -> np.ndarray:
-        """Return the log-likelihood of rows of tokens."""
-        return np.asarray(self.model.log_prob(self._decoded(X), y))
-
-    def elbo(self, X: np.ndarray, y: Any = None, **options: Any) -> Any:
-        """Return the bound of rows of tokens."""
-        return self.model.elbo(self._decoded(X), y, **options)
-
-    def _decoded(self, X: np.ndarray) -> Any:
-        return self.columns.decode(torch.from_numpy(X.astype(np.uint8)))
 
 
 def columns_of(model: Any, data: Dataset) -> Columns | None:
@@ -85,5 +57,8 @@ def on_tokens(model: Any, data: Dataset, columns: Columns) -> tuple[Any, Dataset
     space, symbols = Space(len(columns.columns), len(columns)), np.arange(len(columns))
     known = replace(data, space=space, symbols=symbols, validation=None, **changed)
     if hasattr(model, "sample"):
-        return OnTokens(model, columns), known
+        # The same model, which is told that its symbols are its tokens.
+        view = copy.copy(model)
+        view.schema_ = replace(model.schema_, alphabet=Alphabet(tuple(range(len(columns))), "<i8"))
+        return view, known
     return columns.read(model, "samples").tokens.astype(np.int64), known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,8 @@ SEPARATORS = str.maketrans("", "", " _")
 """What may stand between registers."""
 WIDEST = 4096
 """Bits that a row written as one number may have."""
+MOST = 2**63
+"""A count is at most this."""
 
 
 def counts(data: Mapping[Any, Any] | Sequence[str], *, endian: str = "big", bits: int | None = None) -> Holding:
@@ -35,6 +36,8 @@ def counts(data: Mapping[Any, Any] | Sequence[str], *, endian: str = "big", bits
     """
     if endian not in ENDS:
         raise ValueError(f"endian must be 'big' (site 0 first) or 'little' (site 0 last), got {endian!r}")
+    if isinstance(bits, int) and bits > WIDEST:
+        raise ValueError(f"bits is {bits:.3g}; a row has at most {WIDEST} bits" if bits < MOST else "bits is too large")
     size = None if bits is None else checks.count("bits", bits, WIDEST)
     if isinstance(data, Mapping):
         held = counted(data, "counts", bits=size)
@@ -62,8 +65,8 @@ def counted(data: Mapping[Any, Any], what: str, *, bits: int | None = None) -> H
     if not data:
         raise ValueError(f"{what} is an empty dict; counts such as {{'0101': 37}} are needed")
     for key, value in data.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"{what} has {_shown(value)} for the key {_shown(key)}; a count is a number, not negative")
+        if not _is_count(value):
+            raise ValueError(f"{what} has {_shown(value)} for the key {_shown(key)}; a count is a number from 0 to 2⁶³")
     masses = np.array([float(value) for value in data.values()])
     if not masses.any():
         raise ValueError(f"{what} counts nothing: all of its {len(data)} counts are zero")
@@ -120,6 +123,11 @@ def _rows(keys: list[Any], what: str, bits: int | None) -> np.ndarray:
     if bits is not None and len(keys[0]) != bits:
         raise ValueError(f"{what} has keys of {len(keys[0])} sites, {_shown(keys[0])} say, and {bits} are needed")
     return np.array(keys)
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a value is a number, finite and not negative; comparing does not overflow, where a float would."""
+    return type(value) is not bool and isinstance(value, int | float | np.number) and bool(0 <= value <= MOST)
 
 
 def _hexadecimal(text: str, what: str) -> int:

@@ -15,10 +15,10 @@ __all__ = ["Stored", "open_rows"]
 def open_rows(
     source: str | Path | Iterable[str | Path],
     *,
-    label_column: str | None = None,
-    count_column: str | None = None,
+    label_column: str | int | None = None,
+    count_column: str | int | None = None,
     columns: Sequence[str] | None = None,
-    drop_columns: Sequence[str] = (),
+    drop_column: str | Sequence[str] | None = None,
 ) -> Stored:
     """Open files of rows without reading them; ``fit``, ``score`` and ``log_prob`` then read a block at a time.
 
@@ -29,12 +29,13 @@ def open_rows(
     Args:
         source: a file, a folder, a pattern such as ``"folder/*.parquet"``, or a list of files, all of one kind: ``.parquet``,
             ``.arrow`` or ``.feather`` (``pip install 'neurise[parquet]'``), or ``.npy``.
-        label_column, count_column: columns of labels, and of counts or weights. By default those that are called ``label``, and
-            ``count`` or ``weight``. A ``.npy`` file has neither.
+        label_column, count_column: columns of labels, and of counts or weights, by name or by number from 0. By default those
+            that are called ``label``, and ``count`` or ``weight``. A ``.npy`` file has neither.
         columns: the columns that are sites, in their order; by default all others.
-        drop_columns: columns to leave out.
+        drop_column: columns to leave out, "id,name" say, or a list of names.
     """
-    return Stored(find_files(source), label_column, count_column, columns, drop_columns)
+    dropped = drop_column.split(",") if isinstance(drop_column, str) else list(drop_column or ())
+    return Stored(find_files(source), label_column, count_column, columns, dropped)
 
 
 def is_stored(data: Any) -> bool:

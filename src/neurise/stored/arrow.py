@@ -10,7 +10,7 @@ import numpy as np
 
 from neurise.extras import need
 from neurise.holdings import Holding
-from neurise.stored.reading import Piece
+from neurise.stored.reading import Coded, Piece
 
 LABELS, COUNTS = ("label",), ("count", "weight")
 """Columns that hold labels, and counts or weights, unless others are named."""
@@ -24,8 +24,8 @@ class ArrowFiles:
     def __init__(
         self,
         files: Sequence[Path],
-        label_column: str | None,
-        count_column: str | None,
+        label_column: str | int | None,
+        count_column: str | int | None,
         columns: Sequence[str] | None,
         drop_columns: Sequence[str],
     ) -> None:
@@ -41,7 +41,7 @@ class ArrowFiles:
         self.label = _column(files[0], known, label_column, LABELS, "label_column", drop_columns)
         self.count = _column(files[0], known, count_column, COUNTS, "count_column", drop_columns)
         for name in (*drop_columns, *(columns or ())):
-            _require(files[0], known, name, "drop_columns" if name in drop_columns else "columns")
+            _require(files[0], known, name, "drop_column" if name in drop_columns else "columns")
         others = (self.label, self.count, *drop_columns)
         self.names = [name for name in known if name not in others] if columns is None else list(columns)
         if not self.names:
@@ -76,15 +76,20 @@ class ArrowFiles:
         masses = None
         if self.count is not None:
             masses = _masses(plain_column(table[self.count], f"{where}, column {self.count!r}"), where, self.count)
-        return Holding(self._sites(table.select(self.names), where), y, masses)
+        return Holding(_without_gaps(table.select(self.names), where), y, masses)
+
+    def column(self, rows: Any, site: int) -> Coded:
+        """Return a column of some rows."""
+        return coded_column(rows.column(site), f"column {self.names[site]!r}")
+
+    def take(self, rows: Any, index: np.ndarray) -> Any:
+        """Return some of the rows."""
+        return rows.take(need("pyarrow", "parquet").array(index))
 
     def join(self, parts: Sequence[Any]) -> Any:
         """Put rows of several pieces together."""
-        return np.concatenate(parts)
-
-    def _sites(self, table: Any, where: str) -> Any:
-        columns = [plain_column(table[name], f"{where}, column {name!r}") for name in self.names]
-        return np.stack(columns, axis=1)
+        arrow = need("pyarrow", "parquet")
+        return arrow.concat_tables(parts, promote_options="permissive").unify_dictionaries()
 
 
 class _Parquet:
@@ -122,28 +127,60 @@ def _opened(path: Path) -> Any:
     return tables
 
 
+def _without_gaps(table: Any, where: str) -> Any:
+    """Refuse missing values and nested columns."""
+    kinds = need("pyarrow", "parquet").types
+    for name in table.column_names:
+        column = table[name]
+        if column.null_count:
+            row = column.is_null().index(True).as_py()
+            raise ValueError(f"{where}, column {name!r}, row {row}: a value is missing; rows in files need all values")
+        if kinds.is_nested(column.type):
+            raise ValueError(f"{where}, column {name!r} holds {column.type}; one value per row is needed")
+    return table
+
+
 def plain_column(column: Any, where: str) -> np.ndarray:
-    """Return a column of a table as an array; missing values and nested columns are errors."""
+    """Return a column of a table as an array."""
+    index, values = coded_column(column, where)
+    return index if values is None else np.array(values)[index]
+
+
+def coded_column(column: Any, where: str) -> Coded:
+    """Return a column of a table as whole numbers. Buffers are read as they are: pyarrow's own way would import pandas."""
     arrow = need("pyarrow", "parquet")
-    if column.null_count:
-        row = column.is_null().index(True).as_py()
-        raise ValueError(f"{where}, row {row}: a value is missing")
     kinds = arrow.types
-    if kinds.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if kinds.is_nested(column.type):
-        raise ValueError(f"{where} holds {column.type}; numbers or text are needed, one per row")
-    values: np.ndarray = column.to_numpy()
-    return values.astype(str) if values.dtype.kind == "O" and len(values) and isinstance(values[0], str) else values
+    if column.null_count or kinds.is_nested(column.type):
+        raise ValueError(f"{where} has missing values or holds {column.type}; one value per row is needed")
+    if kinds.is_integer(column.type):
+        return Coded(_buffer(column.chunks, column.type.to_pandas_dtype()))
+    if kinds.is_floating(column.type):
+        numbers = _buffer(column.chunks, column.type.to_pandas_dtype())
+        return Coded.of(numbers)
+    if kinds.is_boolean(column.type):
+        return Coded(_buffer(column.cast(arrow.uint8()).chunks, np.uint8).astype(bool))
+    coded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
+    coded = coded.unify_dictionaries()
+    if not coded.num_chunks:
+        return Coded(np.zeros(0, np.int64), [])
+    dtype = coded.type.index_type.to_pandas_dtype()
+    return Coded(_buffer([part.indices for part in coded.chunks], dtype), coded.chunk(0).dictionary.to_pylist())
+
+
+def _buffer(parts: Sequence[Any], dtype: Any) -> np.ndarray:
+    found = [np.frombuffer(part.buffers()[1], dtype)[part.offset :][: len(part)] for part in parts if len(part)]
+    return np.concatenate(found) if found else np.zeros(0, dtype)
 
 
 def _column(
-    path: Path, known: Sequence[str], named: str | None, usual: Sequence[str], option: str, dropped: Sequence[str]
+    path: Path, known: Sequence[str], named: str | int | None, usual: Sequence[str], option: str, dropped: Sequence[str]
 ) -> str | None:
     if named is None:
         return next((name for name in known if name.lower() in usual and name not in dropped), None)
-    _require(path, known, named, option)
-    return named
+    if named not in known and str(named).isdigit() and int(named) < len(known):  # its number from 0
+        return known[int(named)]
+    _require(path, known, str(named), option)
+    return str(named)
 
 
 def _require(path: Path, known: Sequence[str], name: str, option: str) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,6 +26,21 @@ class Piece:
     first: int  # row of all files together
 
 
+class Coded(NamedTuple):
+    """A column as whole numbers: its values themselves, or places in a list of ``values``."""
+
+    codes: np.ndarray  # (N,)
+    values: Sequence[Any] | None = None
+
+    @classmethod
+    def of(cls, column: np.ndarray) -> Coded:
+        """Write a column of an array as whole numbers."""
+        if column.dtype.kind in "biu":
+            return cls(column)
+        values, codes = np.unique(column, return_inverse=True)
+        return cls(codes, values.tolist())
+
+
 class Reader(Protocol):
     """Files of one kind."""
 
@@ -39,6 +54,12 @@ class Reader(Protocol):
 
     def read(self, piece: Piece) -> Holding:
         """Read the rows of a piece, with their labels and weights."""
+
+    def column(self, rows: Any, site: int) -> Coded:
+        """Return a column of some rows."""
+
+    def take(self, rows: Any, index: np.ndarray) -> Any:
+        """Return some of the rows."""
 
     def join(self, parts: Sequence[Any]) -> Any:
         """Put rows of several pieces together."""
@@ -65,6 +86,14 @@ class MappedArrays:
         """Copy the rows of a piece into memory."""
         start = piece.number * PIECE
         return Holding(np.array(self._arrays[piece.file][start : start + piece.rows]))
+
+    def column(self, rows: Any, site: int) -> Coded:
+        """Return a column of some rows."""
+        return Coded.of(rows[:, site])
+
+    def take(self, rows: Any, index: np.ndarray) -> Any:
+        """Return some of the rows."""
+        return rows[index]
 
     def join(self, parts: Sequence[Any]) -> Any:
         """Put rows of several pieces together."""

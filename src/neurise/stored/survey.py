@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from neurise.holdings import Holding
 from neurise.space import MAX_STATES
+from neurise.stored.reading import Coded, Reader
 
 MOST_LABELS = 2**16
 DENSE = 2**16
@@ -18,10 +18,10 @@ DENSE = 2**16
 class Survey:
     """Rows that show, for every column, each of its symbols once; and the mass of every label."""
 
-    def __init__(self, sites: int, names: Sequence[str] | None) -> None:
-        self.names = [f"column {k}" for k in range(sites)] if names is None else [f"column {n!r}" for n in names]
-        self._seen: list[set[Any]] = [set() for _ in range(sites)]
-        self.rows: list[np.ndarray] = []
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self._seen: list[set[Any]] = [set() for _ in range(reader.sites)]
+        self.rows: list[Any] = []
         self.row_labels: list[np.ndarray] = []
         self.labels: dict[Any, float] = {}
 
@@ -29,16 +29,12 @@ class Survey:
         """Look at some rows, and keep those that show a new symbol or a new label."""
         chosen: list[int] = []
         for site, seen in enumerate(self._seen):
-            values, first = distinct(block.X[:, site])
+            values, first = distinct(self.reader.column(block.X, site))
             new = [k for k, value in enumerate(values) if value not in seen]
             seen.update(values[k] for k in new)
             chosen += [first[k] for k in new]
             if len(seen) > MAX_STATES:
-                some = ", ".join(map(repr, sorted(seen, key=str)[:5]))
-                raise ValueError(
-                    f"{self.names[site]} has more than {MAX_STATES} different values, {some}, …; leave it out "
-                    "(drop_columns=, --drop-column), or write its values in fewer classes"
-                )
+                raise ValueError(self._too_many(site, seen))
         if block.y is not None:
             kinds, places, index = np.unique(block.y, return_index=True, return_inverse=True)
             masses = np.bincount(index, weights=block.weights, minlength=len(kinds))
@@ -49,23 +45,34 @@ class Survey:
                 raise ValueError(f"the labels have more than {MOST_LABELS:,} different values")
         if chosen:
             index = np.unique(chosen)
-            self.rows.append(block.X[index])
+            self.rows.append(self.reader.take(block.X, index))
             if block.y is not None:
                 self.row_labels.append(block.y[index])
 
+    def exemplars(self) -> tuple[Any, np.ndarray | None]:
+        """Return the rows and their labels, twice: where every value differs, a column would seem to name the rows."""
+        return self.reader.join(2 * self.rows), np.concatenate(2 * self.row_labels) if self.row_labels else None
 
-def distinct(column: np.ndarray) -> tuple[list[Any], list[int]]:
+    def _too_many(self, site: int, seen: set[Any]) -> str:
+        names, some = self.reader.names, ", ".join(map(repr, sorted(seen, key=str)[:5]))
+        name = f"column {site}" if names is None else f"column {names[site]!r}"
+        return (
+            f"{name} has more than {MAX_STATES} different values, {some}, …; leave it out (drop_column=, --drop-column), or "
+            "write its values to the files in fewer classes"
+        )
+
+
+def distinct(column: Coded) -> tuple[list[Any], list[int]]:
     """Return the different values of a column, and the first place of each."""
-    if column.dtype.kind in "bu" and column.dtype.itemsize == 1:
-        low, span = 0, 256
-    elif column.dtype.kind in "iu" and len(column):
-        low = int(column.min())
-        span = int(column.max()) - low + 1
-    else:
-        span = DENSE + 1
+    index, values = column.codes, column.values
+    low, span = 0, 256
+    if index.dtype.itemsize > 1 or index.dtype.kind == "i":
+        low = int(index.min()) if len(index) else 0
+        span = int(index.max()) - low + 1 if len(index) else 1
     if span > DENSE:
-        values, first = np.unique(column, return_index=True)
-        return values.tolist(), first.tolist()
-    numbers = column.astype(np.int64) - low
-    present = np.flatnonzero(np.bincount(numbers, minlength=1))
-    return (present + low).astype(column.dtype).tolist(), [int((numbers == value).argmax()) for value in present]
+        found, first = (part.tolist() for part in np.unique(index, return_index=True))
+    else:
+        numbers = index.astype(np.int64) - low
+        present = np.flatnonzero(np.bincount(numbers, minlength=1))
+        found, first = (present + low).astype(index.dtype).tolist(), [int((numbers == k).argmax()) for k in present]
+    return found if values is None else [values[k] for k in found], first

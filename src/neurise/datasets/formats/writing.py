@@ -14,21 +14,20 @@ from neurise.alphabet import as_matrix
 from neurise.dataset import Dataset
 from neurise.datasets.formats.archive import OF_INFO, write_npz
 from neurise.datasets.formats.csv import BLOCK, as_cells, counts_columns, may_be_names, quoting_of, write_csv
-from neurise.datasets.formats.endings import ENDINGS, FASTA, TABLES, ending_of, is_packed, listed
+from neurise.datasets.formats.endings import FASTA, TABLES, WRITTEN, ending_of, is_packed, listed
 from neurise.datasets.formats.fasta import write_fasta
 from neurise.datasets.formats.histogram import looks_counted
 from neurise.datasets.formats.open import create_text
 from neurise.files import write_atomically
 from neurise.frames import Table as NamedRows
 
-ROW_ENDINGS = tuple(ending for ending in ENDINGS if ending != ".txt")
-"""A text alone does not say where a row ends."""
-
 
 def check_ending(path: str | Path) -> None:
     """Refuse a file name that rows cannot be written to, before any work is done for it."""
-    if ending_of(Path(path)) not in ROW_ENDINGS:
-        raise ValueError(f"{path}: a text does not say where a row ends; use one of {listed(ROW_ENDINGS)}")
+    ending = ending_of(Path(path))
+    if ending not in WRITTEN:
+        why = "a text does not say where a row ends" if ending == ".txt" else f"rows are not written to {ending} files"
+        raise ValueError(f"{path}: {why}; use one of {listed(WRITTEN)}")
 
 
 def check_beside(path: str | Path, names: Collection[str]) -> None:
@@ -103,6 +102,8 @@ def write_dataset(path: str | Path, dataset: Dataset, *, kind: str | None = None
     """
     place, rows = Path(path), dataset.train
     ending = ending_of(place)
+    if ending != ".txt":
+        check_ending(place)
     if kind not in (None, "histogram") or (kind and ending not in TABLES):
         raise ValueError(
             f"kind must be left out or be 'histogram', for {' or '.join(TABLES)}; got {kind!r} for {place}"
