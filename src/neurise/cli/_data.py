@@ -32,8 +32,8 @@ Missing = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
-        help="What stands for a missing value in a .csv file, besides empty cells, NA and NaN: ? say; or drop, to leave "
-        "out lines that lack one.",
+        help="What stands for a missing value in a .csv file, besides empty cells, NA, NaN, null and none: "
+        "? say; or drop, to leave out lines that lack one.",
     ),
 ]
 Rows = Annotated[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neurise.cli._symbols import Known, cell_of, known_symbols, site_names
+from neurise.cli._symbols import Known, known_symbols, site_names
 from neurise.datasets.formats.columns import find_columns
 from neurise.datasets.formats.csv import parsing
 from neurise.datasets.formats.endings import TABLES, ending_of
@@ -120,7 +120,7 @@ class GappyTable:
         """Put the symbols of a row into the gaps of a line."""
         line = list(cells)
         for site in np.flatnonzero(gaps).tolist():
-            line[self.sites[site]] = cell_of(row[site])
+            line[self.sites[site]] = self.known[site].written(row[site])
         return line
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,12 +19,31 @@ class Known:
 
     def __init__(self, symbols: list[Any], *, binned: bool) -> None:
         self.symbols, self.binned = {cell_of(symbol): symbol for symbol in symbols}, binned
+        # Other spellings: True beside 1, and 3.0, which pandas writes for the 3 of a column with gaps.
+        self._spelt = {str(symbol): symbol for symbol in symbols}
+        self._numbers = {float(symbol): symbol for symbol in symbols if isinstance(symbol, Real)}
+        self._read: dict[Any, str] = {}  # how a symbol was spelt where it was read
 
     def __contains__(self, text: str) -> bool:
-        return text in self.symbols or (self.binned and _is_number(text))
+        return text in self.symbols or text in self._spelt or self._number(text) is not None
 
     def __getitem__(self, text: str) -> Any:
-        return float(text) if self.binned else self.symbols[text]
+        if self.binned:
+            return float(text)
+        symbol = self.symbols.get(text, self._spelt.get(text))
+        symbol = self._number(text) if symbol is None else symbol
+        self._read.setdefault(symbol, text)
+        return symbol
+
+    def written(self, symbol: Any) -> str:
+        """Write a symbol as it was spelt in the cells that were read, else as :func:`cell_of` does."""
+        return self._read.get(symbol) or cell_of(symbol)
+
+    def _number(self, text: str) -> Any:
+        """Return the symbol that is the same number; None where there is none."""
+        if not _is_number(text):
+            return None
+        return float(text) if self.binned else self._numbers.get(float(text))
 
     def __str__(self) -> str:
         return "numbers" if self.binned else ", ".join(list(self.symbols)[:25])

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from neurise import gaps
 from neurise.alphabet import Alphabet
 from neurise.columns import Columns
 from neurise.dataset import Dataset
 from neurise.frames import Table, as_table, frame_kind
+from neurise.holdings.holding import Holding
 from neurise.space import Space
 
 
@@ -35,6 +37,36 @@ def columns_of(model: Any, data: Dataset) -> Columns | None:
     return Columns.of(Table(np.concatenate(rows), names))
 
 
+def knows_columns(model: Any) -> bool:
+    """Whether the columns of a fitted model have alphabets of their own."""
+    return isinstance(getattr(getattr(model, "schema_", None), "alphabet", None), Columns)
+
+
+def complete(held: Holding, what: str) -> Holding:
+    """Leave out the rows that lack values, with a warning."""
+    rows, gone = gaps.filled(held.X, what)
+    if gone is None:
+        return held
+    whole = np.asarray(~gone.any(1))
+    _warn_of_gaps(whole, f"rows of {what}")
+    y, weights = (None if part is None else np.asarray(part)[whole] for part in (held.y, held.weights))
+    return replace(held, X=rows[whole], y=y, weights=weights)
+
+
+def _warn_of_gaps(whole: np.ndarray, which: str) -> None:
+    """Say how many rows are not whole, (N,) booleans; refuse to go on where none is."""
+    if whole.all():
+        return
+    if not whole.any():
+        raise ValueError(
+            f"all {len(whole):,} {which} lack values, and a comparison needs complete ones: impute them first"
+        )
+    warnings.warn(
+        f"{int((~whole).sum()):,} of {len(whole):,} {which} lack values: they are left out of the comparison",
+        stacklevel=4,
+    )
+
+
 def on_tokens(model: Any, data: Dataset, columns: Columns) -> tuple[Any, Dataset]:
     """Translate a model, or samples, and a data set to tokens; rows that lack values are left out, with a warning."""
     changed: dict[str, Any] = {}
@@ -44,12 +76,7 @@ def on_tokens(model: Any, data: Dataset, columns: Columns) -> tuple[Any, Dataset
             continue
         found = columns.read(rows, data.name)
         whole = np.asarray(~found.missing.any(1))
-        if not whole.all():
-            warnings.warn(
-                f"{int((~whole).sum()):,} of {len(whole):,} {part} rows of {data.name} lack values: they are left out of the "
-                "comparison",
-                stacklevel=3,
-            )
+        _warn_of_gaps(whole, f"{part} rows of {data.name}")
         changed[part] = found.tokens[whole].astype(np.int64)
         for what in ("labels", "weights"):
             own = getattr(data, prefix + what)

@@ -76,8 +76,10 @@ class ChainModel(Model):
         """Whether there are chains that take the sites in other orders than the model's."""
         return any(chain.order is not None for chain in self.chains)
 
-    def conditional(self, X: Symbols, site: int, step: int | None = None, y: Any = None) -> np.ndarray:
+    def conditional(self, X: Symbols, site: Any, step: int | None = None, y: Any = None) -> np.ndarray:
         r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the site's alphabet.
+
+        The site is a number from 0, or the name of a column.
 
         With ``step`` = t, where step t noises that site: the learnt conditional of the noised law μ_t. Without: the
         clean conditional :math:`\mu_0(x_u \mid x_{-u})`, from the network if it was taught it (``corrector__clean`` > 0), else
@@ -85,9 +87,7 @@ class ChainModel(Model):
         says of other sites at t = 0 means nothing then.)
         """
         schema = self._fitted()
-        if site not in range(schema.space.sites):
-            raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
-        x, place = schema.encode(X), schema.order.index(site)
+        x, place = schema.encode(X), schema.order.index(schema.site_of(site))
         if step is None and not self.knows_clean:
             if not self.has_likelihood:
                 raise NotImplementedError(

@@ -121,15 +121,14 @@ class Pairwise(TrainedModel):
         result = result[..., 1] if schema.space.states == 2 else result
         return result if schema.labels is not None else np.asarray(result[0])
 
-    def conditional(self, X: Symbols, site: int, y: Any = None) -> np.ndarray:
+    def conditional(self, X: Symbols, site: Any, y: Any = None) -> np.ndarray:
         r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet: exact.
 
-        Without y, a model with labels gives the conditional of their mixture, which needs the likelihood.
+        The site is a number from 0, or the name of a column. Without y, a model with labels gives the conditional of their
+        mixture, which needs the likelihood.
         """
         schema = self._fitted()
-        if site not in range(schema.space.sites):
-            raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
-        x, place = schema.encode(X), schema.order.index(site)
+        x, place = schema.encode(X), schema.order.index(schema.site_of(site))
         if schema.labels is None or y is not None:
             answers = self._log_conditionals(x, schema.encode_labels(y, len(x)), place)
             return np.concatenate([answer[:, 0].exp().numpy() for _, answer in answers])[

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from neurise.alphabet import as_array
+from neurise import holdings
+from neurise.alphabet import as_array, is_text
+from neurise.columns import Columns
 from neurise.modeling.model import Model
+from neurise.schema import Schema
 
 BLOCK = 2**21
 """Cells of the changed rows that a model is asked about at a time."""
@@ -45,6 +48,8 @@ class Mutations:
 def mutations(model: Model, wild_type: Any, y: Any = None, *, seed: int | None = 0, draws: int = 16) -> Mutations:
     r"""Compute :math:`\log P(x^{u \to a}) - \log P(x)` for every site u and symbol a of one row x, the wild type.
 
+    The row is a sequence of symbols, a data frame of one row, or a text with a character per site: "0101", "ACDE-".
+
     It is exact where the model has a likelihood: one evaluation per change. Else the conditionals of single sites give it,
     :math:`\log P(a \mid x_{-u}) - \log P(x_u \mid x_{-u})` (``Pairwise`` on large spaces, networks that were taught clean
     conditionals); else the bounds of both, an estimate over ``draws`` draws. With labels, y is that of the row; without it they
@@ -74,7 +79,7 @@ Answer = tuple[np.ndarray, np.ndarray | None]
 def _tokens(model: Model, wild_type: Any) -> torch.Tensor:
     """Check the wild type, and translate it to tokens in the order of the model, (sites,)."""
     schema = model.schema_
-    row = wild_type
+    row = _of_text(wild_type, schema) if isinstance(wild_type, str) else wild_type
     if not hasattr(row, "columns"):  # a data frame of one row is one already
         row = row if isinstance(row, np.ndarray) else as_array(row, "wild_type")
         row = row[None] if row.ndim == 1 else row
@@ -82,6 +87,12 @@ def _tokens(model: Model, wild_type: Any) -> torch.Tensor:
         shape = np.shape(row)[1:] if np.shape(row)[:1] == (1,) else np.shape(row)
         raise ValueError(f"wild_type must be one row of {schema.space.sites} sites; its shape is {shape}")
     return schema.encode(row, "wild_type")[0]
+
+
+def _of_text(text: str, schema: Schema) -> np.ndarray:
+    """Read a row that is written as one text: a character per site where symbols are letters, else a bit string."""
+    letters = isinstance(schema.alphabet, Columns) or is_text(schema.alphabet.dtype)
+    return np.array(list(text)) if letters else np.asarray(holdings.opened([text], "wild_type").X)
 
 
 def _in_order_of_the_user(

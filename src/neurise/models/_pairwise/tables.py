@@ -155,7 +155,7 @@ class PairwiseObjective:
         return value + 2 / len(self.varies) * (penalty if y is None else penalty[y])
 
     def scores(self, network: Prediction, drawn: Any) -> Tensor:
-        """Return the pseudo-likelihood, in nats a site with the sign of a loss: a proper score, whatever the training loss."""
+        """Return the pseudo-likelihood, in nats per site with the sign of a loss: a proper score, whatever the training loss."""
         return self._mean(cross_entropy, network, drawn)
 
     def _mean(self, loss: Loss, network: Prediction, drawn: Any) -> Tensor:
