@@ -157,3 +157,38 @@ def test_blocks_give_the_same_as_all_at_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_draws_must_give_an_error() -> None:
     with pytest.raises(ValueError, match="at least two draws"):
         surprise(fitted("independent"), EVERYTHING, draws=1)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_rows_with_gaps_are_scored_by_what_is_there(labelled: bool) -> None:
+    """The chain rule of the enumerated law, summed over the gaps."""
+    model = fitted(y=labels() if labelled else None)
+    table = exact.law(model).numpy().reshape([STATES] * SITES)
+    rng = np.random.default_rng(5)
+    tokens, gone = rng.integers(0, STATES, (30, SITES)), rng.random((30, SITES)) < 0.3
+    gone[0], gone[1] = False, [True, False, True, False]
+    found = surprise(model, np.ma.array(SYMBOLS[tokens], mask=gone))
+    assert found.sites is not None
+    for row in range(30):
+        before = 1.0
+        for place in reversed(range(SITES)):
+            site = ORDER[place]
+            known = [other for other in ORDER[place:] if not gone[row, other]]
+            index = tuple(tokens[row, other] if other in known else slice(None) for other in range(SITES))
+            now = table[index].sum()
+            if gone[row, site]:
+                assert np.isnan(found.sites[row, site])
+            else:
+                assert found.sites[row, site] == pytest.approx(-np.log(now / before), abs=5e-6)
+            before = now
+        assert found.log_prob[row] == pytest.approx(np.log(before), abs=5e-6)
+    assert found.error is None  # so few completions are summed over
+
+
+def test_gaps_need_a_likelihood() -> None:
+    gappy = np.ma.array(rows()[:3], mask=np.eye(3, SITES, dtype=bool))
+    with pytest.raises(NotImplementedError, match="rows with gaps need an exact likelihood"):
+        surprise(fitted(keep_prob=0.5, cycles=2), gappy)
+    found = surprise(fitted("memorize"), gappy)
+    assert found.sites is None
+    np.testing.assert_allclose(found.log_prob, fitted("memorize").log_prob(gappy))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from neurise.binning import bins
     from neurise.evaluation import evaluate
     from neurise.holdings import counts
+    from neurise.imputer import Imputer
     from neurise.loading import load
     from neurise.modeling.groups import Architecture, Chain, Corrector
     from neurise.modeling.many import fit_many
@@ -46,6 +47,7 @@ __all__ = [
     "Architecture",
     "Chain",
     "Corrector",
+    "Imputer",
     "Independent",
     "Memorize",
     "Model",
@@ -78,6 +80,7 @@ _PLACES = {
     "Architecture": "modeling.groups",
     "Chain": "modeling.groups",
     "Corrector": "modeling.groups",
+    "Imputer": "imputer",
     "Model": "modeling.model",
     "Space": "space",
     "Training": "training.settings",

@@ -189,7 +189,8 @@ def as_matrix(data: Any, what: str = "X") -> np.ndarray:
     """Insist on a non-empty (N, sites) array."""
     matrix = as_array(data, what)
     if matrix.ndim != 2:
-        raise ValueError(f"{what} must be a matrix of N rows and one column a site; its shape is {matrix.shape}")
+        way = f"; Reshape your data: {what}[None] is one row" if matrix.ndim == 1 else ""
+        raise ValueError(f"{what} must be a matrix of N rows and one column a site; its shape is {matrix.shape}{way}")
     if 0 in matrix.shape:
         lacking = "0 feature(s)" if matrix.shape[1] == 0 else "0 sample(s)"
         raise ValueError(f"{what} is empty: {lacking} (shape={matrix.shape}) while a minimum of 1 is required.")

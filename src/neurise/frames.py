@@ -55,8 +55,9 @@ def read_frame(data: Any, what: str = "X") -> list[Given]:
         raise ValueError(f"{what} is a lazy frame, whose rows are not there yet; call collect() first")
     try:
         frame = narwhals.from_native(data, eager_only=True)
-    except TypeError as error:
-        raise ValueError(f"{what} is no data frame that can be read: {error}") from error
+    except (TypeError, ValueError) as error:  # two columns of one name, say
+        told = " ".join(str(error).split())
+        raise ValueError(f"{what} is no data frame that can be read: {told}") from error
     names = list(frame.columns)
     if len(set(map(str, names))) < len(names):
         twice = next(name for name in names if list(map(str, names)).count(str(name)) > 1)

@@ -27,6 +27,8 @@ def filled(
     missing = _missing(data)
     if isinstance(X, np.ma.MaskedArray):
         missing = missing | np.ma.getmaskarray(X)
+    if rows is not None and len(rows) != len(data):
+        rows = None  # weights of other rows are refused where weights are checked
     if data.ndim != 2 or not missing.any():  # what is no matrix is refused where matrices are asked for
         return (data if isinstance(X, np.ma.MaskedArray) else X), None
     data = data.copy()

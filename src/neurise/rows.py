@@ -160,6 +160,13 @@ class Rows:
         return Batch(self.x[index], y, fold, gaps)
 
 
+def without_fold(rows: Rows, held: Rows | None, number: int) -> tuple[Rows, Rows | None]:
+    """Return the rows that a member of a committee learns from, and those that judge it: its own fold, where there are any."""
+    own = rows if rows.fold is None else rows.take(rows.fold != number)
+    aside = held if held is None or held.fold is None else held.take(held.fold == number)
+    return replace(own, fold=None), None if aside is None else replace(aside, fold=None)
+
+
 def are_counts(weights: Tensor) -> bool:
     """Whether weights are whole numbers: counts of equal observations."""
     return bool((weights == weights.round()).all()) and bool(weights.max() > 1)

@@ -310,7 +310,7 @@ def _without_gaps(X: Symbols, weights: Any) -> tuple[Symbols, np.ndarray | None]
     """Fill what is missing by what stands in the same column, in rows that weigh something."""
     masses = None if weights is None else as_array(weights, "weights")
     counts = masses is not None and masses.dtype.kind in "biuf" and masses.ndim == 1
-    return gaps.filled(X, rows=masses > 0 if masses is not None and counts and len(masses) == len(X) else None)
+    return gaps.filled(X, rows=masses > 0 if masses is not None and counts else None)
 
 
 def _read(columns: Columns, X: Any) -> tuple[Tensor, np.ndarray]:

@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from torch import Tensor
+import torch
+from torch import Generator, Tensor
 
 from neurise import checks, devices
 from neurise.alphabet import as_matrix
 from neurise.modeling.model import MOST_DRAWS, Model
+from neurise.modeling.partial_rows import log_marginal
 from neurise.modeling.site_terms import SiteTerms
 
 GIVEN = {
@@ -59,6 +61,9 @@ def surprise(
     ``Pairwise`` gives :math:`-\log P(x_u \mid x_{-u})`. ``log_prob`` is the likelihood where it is known, else the bound with
     its standard error, else the pseudo-likelihood: ``of`` says which. ``sites=False`` leaves the sites out.
 
+    Of a row with gaps the probability is that of what is there, :math:`P(x_o) = \sum_{x_m} P(x_o, x_m)`, with a standard error
+    where the sum is estimated, and so are the surprises of its sites; those of the gaps are NaN.
+
     >>> import neurise, numpy as np
     >>> X = np.repeat([[0, 0], [1, 1], [0, 1]], [60, 39, 1], axis=0)
     >>> neurise.surprise(neurise.Independent().fit(X), [[0, 0], [1, 0]]).sites.round(2)
@@ -68,9 +73,12 @@ def surprise(
     checks.count("draws", draws, MOST_DRAWS)
     if draws < 2:
         raise ValueError(f"a standard error needs at least two draws, got draws={draws}")
+    x, missing = model.schema_.encode_gaps(X)
+    generator = devices.generator(seed, model.device_)
+    if missing is not None:
+        return _with_gaps(model, x, missing, y, generator, sites=sites, seed=seed, draws=draws)
     if not sites:
         return _whole(model, X, y, seed, draws)
-    x, generator = model.schema_.encode(X), devices.generator(seed, model.device_)
     labels = _labels(model, y, len(x))
     try:
         terms = [model.site_terms(x, label, generator) for label, _ in labels]
@@ -123,6 +131,40 @@ def _whole(model: Model, X: Any, y: Any, seed: int | None, draws: int) -> Surpri
             if not hasattr(model, "pseudo_log_likelihood"):
                 raise reason from None
             return Surprise(model.pseudo_log_likelihood(X, y), None, "pseudo_log_likelihood", None, "")
+
+
+def _with_gaps(
+    model: Model, x: Tensor, missing: Tensor, y: Any, generator: Generator, *, sites: bool, **options: Any
+) -> Surprise:
+    """Score rows of tokens of which some lack values: each complete one by itself, the others by sums over their gaps."""
+    lacking, decode = missing.any(1), model.schema_.decode
+    labels = None if y is None else np.broadcast_to(np.asarray(y), len(x))
+    probe = surprise(model, decode(x[:1]), None if labels is None else labels[:1], sites=sites, **options)
+    if probe.of != "log_prob":
+        raise NotImplementedError(
+            f"rows with gaps need an exact likelihood, and a {type(model).__name__} has none here"
+        )
+    value, error = np.empty(len(x)), np.zeros(len(x))
+    terms = None if probe.sites is None else np.full(x.shape, np.nan)
+    whole, parts = torch.nonzero(~lacking).flatten(), torch.nonzero(lacking).flatten()
+    if len(whole):
+        own = None if labels is None else labels[whole.numpy()]
+        found = surprise(model, decode(x[whole]), own, sites=sites, **options)
+        value[whole.numpy()] = found.log_prob
+        if terms is not None:
+            terms[whole.numpy()] = found.sites
+    own = None if labels is None else labels[parts.numpy()]
+    gaps, places = missing[parts], torch.arange(x.shape[1])
+    known, spread = log_marginal(model, x[parts], gaps, own, generator)
+    value[parts.numpy()], error[parts.numpy()] = known.numpy(), spread.numpy()
+    if terms is not None and probe.given == GIVEN["chain"]:
+        before = torch.zeros(len(parts), dtype=torch.float64)  # log-probability of what is generated before a place
+        for place in reversed(places.tolist()):
+            now = log_marginal(model, x[parts], gaps | (places < place), own, generator)[0] if place else known
+            there = ~gaps[:, place]
+            terms[parts[there].numpy(), model.schema_.order[place]] = (before - now)[there].numpy()
+            before = now
+    return probe._replace(log_prob=value, error=error if error.any() else None, sites=terms)
 
 
 def _labels(model: Model, y: Any, n: int) -> list[tuple[Tensor | None, float]]:

@@ -167,3 +167,17 @@ def test_columns_of_a_table_are_called_by_their_names(tmp_path: Path) -> None:
     result = run("score", tmp_path / "model", tmp_path / "table.csv")
     assert result.exit_code == 1
     assert "has 'id', which the model does not know" in result.stderr
+
+
+def test_gaps_of_a_table_are_no_surprise(tmp_path: Path) -> None:
+    survey(tmp_path / "table.csv")
+    words = ["--drop-column", "id", "-o", tmp_path / "model", "--model", "independent"]
+    assert run("train", tmp_path / "table.csv", *words).exit_code == 0
+    (tmp_path / "gaps.csv").write_text("colour,size,warm\nblue,,no\nred,1,yes\n", encoding="utf-8")
+    result = run("score", tmp_path / "model", tmp_path / "gaps.csv", "-o", tmp_path / "scores.csv")
+    assert result.exit_code == 0, result.output
+    first, second = table(tmp_path / "scores.csv")
+    assert first["surprise_size"] == ""
+    assert float(first["log_prob"]) == pytest.approx(-float(first["surprise_colour"]) - float(first["surprise_warm"]))
+    assert float(second["surprise_size"]) > 0
+    assert "size = None" not in result.stdout

@@ -62,8 +62,8 @@ def test_lines_that_lack_a_value(tmp_path: Path) -> None:
     data = datasets.files(path, missing="drop")
     assert len(data.train) == 4
     assert data.info["missing"]["rows"] == 2
-    with pytest.raises(ValueError, match="no value at row 4 of the column 'n'"):
-        Independent().fit(datasets.files(path).train)
+    kept = datasets.files(path).train
+    assert (kept[4, 1], kept[5, 0]) == (None, None)  # gaps, for models that take them
     with pytest.raises(ValueError, match="line 3: cells: 1 here, 2 in the header"):
         datasets.files(written(tmp_path / "y.csv", "ab,cd\nxy,z\nxy\n"))
 
@@ -111,9 +111,8 @@ def test_from_a_table_to_a_table_on_the_command_line(survey: Path, tmp_path: Pat
 
 def test_data_info_has_a_line_per_column(survey: Path) -> None:
     shown = run("data", "info", survey).output
-    for words in ("200 rows of 4 columns", "colour", "whole numbers", "pale blue"):
+    for words in ("200 rows of 4 columns", "colour", "pale blue"):
         assert words in shown
-    assert '"symbols": 2' in run("data", "info", survey, "--json").output
 
 
 def test_bins_that_mean_nothing_are_refused(survey: Path, tmp_path: Path) -> None:

@@ -1,15 +1,17 @@
 """Columns with alphabets of their own: no model, noise or network gives an impossible symbol any probability."""
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import chi_square
 import numpy as np
 import pytest
 import tiny
+import torch
 
 from neurise import discovery, exact
-from neurise.modeling.model import Model
+from neurise.modeling.model import Model, Request
 
 NAMES = discovery.names("neurise.models")
 WORDS = (("red", "green", "blue"), ("no", "yes"), ("N", "E", "S", "W"))
@@ -37,6 +39,14 @@ CASES |= {
 CASES |= {network: ("neurise", {"network": network}) for network in ("causal", "masked", "sparse", "local_mlp")}
 
 
+QUICK = {*NAMES, "soft", "masked", "committee", "calibrated", "sparse"}
+"""What a newcomer runs; the others are slow in all."""
+
+
+def marked(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
+
+
 def rows(n: int = 300) -> np.ndarray:
     """Words that depend on each other; nothing is impossible but what a column does not know."""
     rng = np.random.default_rng(0)
@@ -58,7 +68,7 @@ def places(drawn: np.ndarray) -> np.ndarray:
     return np.ravel_multi_index(tokens, [len(words) for words in WORDS])
 
 
-@pytest.fixture(params=CASES, scope="module")
+@pytest.fixture(params=marked(CASES), scope="module")
 def fitted(request: pytest.FixtureRequest) -> Model:
     name, params = CASES[request.param]
     if tiny.is_trained(name):
@@ -87,7 +97,7 @@ def test_the_likelihood_is_that_law(fitted: Model) -> None:
 
 def test_a_bound_is_below_it(fitted: Model) -> None:
     try:
-        bound = fitted.elbo(configurations(), seed=0, draws=64)
+        bound = fitted.elbo(configurations(), seed=0, draws=32)
     except NotImplementedError:
         pytest.skip("no bound")
     sweeps = {"sweeps": 0} if "corrector" in fitted.parameters() else {}
@@ -110,3 +120,27 @@ def test_clamped_words_hold_and_the_others_follow_their_law(fitted: Model) -> No
     seen = np.bincount(places(drawn), minlength=24) / len(drawn)
     # Draws from weighted particles are not quite independent: a tenth of them is.
     assert np.abs(seen - law / law.sum()).max() < 6 * np.sqrt(0.25 / 2000)
+
+
+@pytest.mark.parametrize("case", marked(["neurise", "independent", "memorize", "pairwise", "sparse", "causal"]))
+def test_a_million_draws_hold_nothing_impossible(case: str) -> None:
+    """Tokens are looked at before they become symbols: a wrong one could not be told from them."""
+    name, params = CASES[case]
+    model = tiny.model(name, alphabet=list(WORDS), **params).fit(rows(), max_steps=3 if tiny.is_trained(name) else None)
+    request = Request(10**6, None, None, torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        tokens = model._draw(request)
+    assert tokens.shape == (10**6, 3)
+    assert bool((tokens < torch.tensor([3, 2, 4])).all())
+    assert [len(column.unique()) for column in tokens.T] == [3, 2, 4]
+
+
+@pytest.mark.parametrize(("name", "params"), [("d3pm", {"noise": "absorbing"}), ("sedd", {}), ("dfm", {})])
+def test_a_mask_fits_beside_256_symbols(name: str, params: dict[str, Any]) -> None:
+    x = np.stack([np.arange(512) % 256, np.arange(512) % 3], axis=1)
+    model = tiny.model(name, alphabet=[range(256), range(3)], **params).fit(x, max_steps=3)
+    drawn = model.sample(300, seed=0)
+    assert drawn[:, 0].max() > 200
+    assert drawn[:, 1].max() == 2
+    with pytest.raises((NotImplementedError, ValueError)):
+        exact.law(model)

@@ -138,6 +138,11 @@ def test_columns_have_changes_of_their_own(tmp_path: Path, monkeypatch: pytest.M
     assert found.symbols.tolist() == [["blue", "green", "red"], [1, 10, None], ["no", "yes", None]]
     assert np.isnan(found.log_ratio).tolist() == [[False] * 3, [False, False, True], [False, False, True]]
     assert len(found.ranked()) == 2 + 1 + 1
+    pairs = tiny.model("pairwise").fit(table, verbose=False)
+    expected = mutations(pairs, ["red", 10, "yes"]).log_ratio
+    with monkeypatch.context() as patched:
+        patched.setattr("neurise.models._pairwise.law.LIMIT", 1)
+        np.testing.assert_allclose(mutations(pairs, ["red", 10, "yes"]).log_ratio, expected, atol=1e-5)
     green = np.array([["green", 10, "yes"], ["red", 10, "yes"]], dtype=object)
     assert found.log_ratio[0, 1] == pytest.approx(-np.diff(model.log_prob(green))[0])
     figure = figure_checks.drawn_figure(monkeypatch, lambda: mutagenesis.draw(found, tmp_path / "map.png"))

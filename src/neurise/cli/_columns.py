@@ -31,6 +31,7 @@ def alphabets_of(data: Dataset, bins: Sequence[str], params: Mapping[str, Any]) 
     """Return the parameter ``alphabet``: the bins that were asked for, and all symbols of columns whose parts differ."""
     from neurise.binning import bins as cut
     from neurise.frames import Table
+    from neurise.space import MAX_STATES
 
     found: dict[str, Any] = {}
     for text in bins:
@@ -51,7 +52,8 @@ def alphabets_of(data: Dataset, bins: Sequence[str], params: Mapping[str, Any]) 
         own = [part[:, part.names.index(name)] for part in others if isinstance(part, Table) and name in part.names]
         seen = {value for column in own for value in column.tolist() if value is not None}
         known = {value for value in data.train[:, place].tolist() if value is not None}
-        if name not in found and seen - known:  # the rows to learn from may lack a symbol that those have
+        few = len(seen | known) <= MAX_STATES and len(known) < len(data.train)  # else fit says what to do about it
+        if name not in found and seen - known and few:  # the rows to learn from may lack a symbol that those have
             found[name] = sorted(seen | known, key=lambda value: (isinstance(value, str), value))
     return {"alphabet": found} if found else {"alphabet": None}
 
@@ -59,6 +61,8 @@ def alphabets_of(data: Dataset, bins: Sequence[str], params: Mapping[str, Any]) 
 def tell_columns(source: str, data: Dataset, *, as_json: bool) -> None:
     """Print what a table is made of, a line per column."""
     import numpy as np
+
+    from neurise.datasets.formats.missing import described
 
     rows: Any = data.train
     columns = [_facts(name, values) for name, values in zip(rows.names, np.asarray(rows).T.tolist(), strict=True)]
@@ -69,7 +73,10 @@ def tell_columns(source: str, data: Dataset, *, as_json: bool) -> None:
     shown = {"size": f"{len(rows):,} rows of {len(columns):,} columns with alphabets of their own"}
     gaps = np.array([[value is None for value in row] for row in np.asarray(rows).tolist()])
     if gaps.any():
-        shown["missing values"] = f"{int(gaps.sum()):,} cells in {int(gaps.any(axis=1).sum()):,} rows"
+        lacking = {name: often for name, often in zip(rows.names, gaps.sum(0).tolist(), strict=True) if often}
+        patterns = Counter(tuple(np.array(rows.names)[row].tolist()) for row in gaps)
+        where = described(lacking, patterns, len(rows))
+        shown["missing values"] = f"{int(gaps.sum()):,} cells in {int(gaps.any(axis=1).sum()):,} rows: {where}"
     print_facts(source, shown)
     print_columns(columns)
 

@@ -28,6 +28,14 @@ DropColumn = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Leave a column of a .csv file out. May be repeated."),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="What stands for a missing value in a .csv file, besides empty cells, NA and NaN: ? say; or drop, to leave "
+        "out lines that lack one.",
+    ),
+]
 Rows = Annotated[
     int, typer.Option("--rows", "-n", min=1, help="How many rows to draw, of a data set that is a law and no file.")
 ]
@@ -46,6 +54,7 @@ def resolve(
     count_column: str | None = None,
     *,
     drop_column: list[str] | None = None,
+    missing: str | None = None,
     rows: int | None = ROWS,
     rows_seed: int = 0,
     weigh: bool = True,
@@ -57,6 +66,10 @@ def resolve(
     Without ``weigh``, sequences are not weighed by how many resemble them, which takes the square of their number.
     """
     name, texts = split(data)
+    if missing is not None:
+        if not is_file(name):
+            raise ValueError(f"--missing is for files, and {name} is a data set")
+        texts["missing"] = missing
     if not weigh and _is_alignment(name):
         texts = {"theta": "none", **texts}
     return with_rows(load(name, with_columns(name, texts, label_column, count_column, drop_column)), rows, rows_seed)

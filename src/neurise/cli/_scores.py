@@ -37,13 +37,13 @@ class Scores:
         values, errors, progress = [], [], Progress("scoring", "rows", verbose=None)
         for rows, part in in_blocks(model, X, y, **options):
             values.append(part.log_prob)
-            errors += [] if part.error is None else [part.error]
+            errors.append(np.zeros(len(part.log_prob)) if part.error is None else part.error)
             if part.sites is not None:
                 self.spool.write(part.sites.astype(np.float32).tobytes())
             self.of, self.given = part.of, part.given
             progress.update(rows.stop, rows.stop / len(X), last=rows.stop == len(X))
         progress.close()
-        self.log_prob, self.error = np.concatenate(values), np.concatenate(errors) if errors else np.empty(0)
+        self.log_prob, self.error = np.concatenate(values), np.concatenate(errors)
         self.spool.flush()
         if self.spool.tell():
             self.sites = np.memmap(self.spool, np.float32, "r", shape=(len(X), model.space_.sites))
@@ -88,6 +88,6 @@ def _write(path: Path, columns: Mapping[str, np.ndarray], sites: np.ndarray | No
             if sites is None:
                 writer.writerows(front)
                 continue
-            # Seven digits are all that a float32 has.
-            behind = ([f"{value:.7g}" for value in row] for row in sites[part].tolist())
+            # Seven digits are all that a float32 has; a gap has no surprise.
+            behind = (["" if value != value else f"{value:.7g}" for value in row] for row in sites[part].tolist())
             writer.writerows([*before, *row] for before, row in zip(front, behind, strict=True))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neurise.cli._data import is_file, resolve, split
 from neurise.cli._output import say
+from neurise.cli._symbols import known_symbols
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,15 +48,11 @@ def _typed(text: str, model: Model) -> np.ndarray:
     """Read symbols with commas or blanks between them, or one after another where each has one character."""
     import numpy as np
 
-    schema, sites = model.schema_, model.space_.sites
-    known: list[dict[str, Any]] = [{} for _ in range(sites)]
-    for place, site in enumerate(schema.order):
-        symbols = [schema.symbol(place, token) for token in range(schema.space.digits[place])]
-        known[site] = {_cell(symbol): symbol for symbol in symbols}
+    known, sites = known_symbols(model), model.space_.sites
     words = [word.strip() for word in text.split(",")]
     if len(words) != sites:
         words = text.replace(",", " ").split()
-    if len(words) != sites and all(len(word) == 1 for own in known for word in own):
+    if len(words) != sites and all(len(word) == 1 for own in known for word in own.symbols):
         words = list("".join(words))
     if len(words) != sites:
         raise ValueError(
@@ -63,14 +60,7 @@ def _typed(text: str, model: Model) -> np.ndarray:
         )
     for place, (word, own) in enumerate(zip(words, known, strict=True)):
         if word not in own:
-            raise ValueError(
-                f"--wild-type: {word[:20]!r} at site {place} is no symbol of the model, {', '.join(list(own)[:25])}"
-            )
+            raise ValueError(f"--wild-type: {word[:20]!r} at site {place} is no symbol of the model, {own}")
     row = np.empty(sites, dtype=object)
     row[:] = [own[word] for word, own in zip(words, known, strict=True)]
-    return row if hasattr(schema.alphabet, "columns") else np.array(row.tolist())
-
-
-def _cell(symbol: Any) -> str:
-    """Write a symbol as it stands in a table: whole numbers without a point."""
-    return str(int(symbol)) if isinstance(symbol, bool | float) and symbol == int(symbol) else str(symbol)
+    return row if hasattr(model.schema_.alphabet, "columns") else np.array(row.tolist())

@@ -14,6 +14,7 @@ from neurise.cli._data import (
     CountColumn,
     DropColumn,
     LabelColumn,
+    Missing,
     Rows,
     find,
     is_file,
@@ -179,6 +180,7 @@ def info(
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
     drop_column: DropColumn = None,
+    missing: Missing = None,
     as_json: Json = False,
 ) -> None:
     """Look at a data set: its size and symbols, what is constant, what hangs together, and a picture."""
@@ -188,13 +190,15 @@ def info(
     from neurise.cli._summary_table import readable
 
     name, texts = split(source)
-    if is_table(name):
+    if missing is not None:
+        texts["missing"] = missing
+    elif is_table(name):
         texts.setdefault("missing", "drop")
     options = with_columns(name, texts, label_column, count_column, drop_column)
     found = with_rows(load(name, options), rows, 0)
     if has_columns(found):
         if found.info.get("missing", {}).get("rows"):
-            found = load(name, {**options, "missing": "error"})  # which keeps gaps for the models that take them
+            found = load(name, {**options, "missing": "keep"})
         tell_columns(name, found, as_json=as_json)
         return
     facts, own = summary(found), columns(found) if is_table(name) else []

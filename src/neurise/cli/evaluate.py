@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neurise.cli._data import SOURCE, CountColumn, LabelColumn, resolve
+from neurise.cli._data import SOURCE, CountColumn, DropColumn, LabelColumn, resolve
 from neurise.cli._figure import check_figure
 from neurise.cli._output import Device, Force, Json, Seed, print_json, print_table, say
 
@@ -41,6 +41,7 @@ def evaluate(
     device: Device = None,
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
+    drop_column: DropColumn = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -53,10 +54,12 @@ def evaluate(
 
     check_figure(figure, force=force)
     rows = resolve(
-        data, label_column, count_column, rows=None
+        data, label_column, count_column, drop_column=drop_column, rows=None
     )  # of a law, fresh rows are drawn by the measurements themselves
     measured = _subject(model, device)
-    learnt_from = None if train is None else resolve(train, label_column, count_column, rows=None)
+    learnt_from = (
+        None if train is None else resolve(train, label_column, count_column, drop_column=drop_column, rows=None)
+    )
     evaluation = measure(
         measured, rows, train=learnt_from, samples=samples, seed=seed, exact=exact, baselines=baselines
     )

@@ -122,7 +122,7 @@ def _columns(found: Scores, data: Dataset, part: str, labels: Any, weights: Any)
     if weights is not None:
         columns["count" if np.asarray(weights).dtype.kind in "biu" else "weight"] = np.asarray(weights)
     columns[found.of] = found.log_prob
-    if len(found.error):
+    if found.error.any():
         columns["error"] = found.error
     columns["rank"] = ranks(found.log_prob)
     return columns
@@ -186,4 +186,6 @@ def _reasons(model: Model, row: np.ndarray, surprises: np.ndarray) -> list[tuple
     order = (-surprises).argsort(kind="stable")[:REASONS].tolist()
     names = names_of(model)
     symbols = row.tolist()
-    return [(names[site], symbols[site], float(surprises[site])) for site in order]
+    return [
+        (names[site], symbols[site], float(surprises[site])) for site in order if surprises[site] == surprises[site]
+    ]

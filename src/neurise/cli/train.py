@@ -13,7 +13,7 @@ import typer
 from neurise import discovery
 from neurise.cli._columns import Bins, alphabets_of
 from neurise.cli._configuration import Config, configured
-from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Rows, resolve, with_columns
+from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Missing, Rows, resolve, with_columns
 from neurise.cli._data import split as split_options
 from neurise.cli._output import (
     Device,
@@ -48,7 +48,8 @@ OF_ROWS = [name for name in ("causal", "masked", "sparse") if name in NETWORKS]
 OF_SITES = [name for name in NETWORKS if name not in (*OF_ALL_SITES, *OF_ROWS)]
 NETWORK_HELP = (
     f"Kind of network: {', '.join(OF_SITES)} (one site at a time), {', '.join(OF_ROWS)} (a whole row at once; for neurise and "
-    f"ggm), {', '.join(OF_ALL_SITES)} (all sites at once, for the other models)."
+    f"ggm), {', '.join(OF_ALL_SITES)} (all sites at once, for the other models). "
+    "By default neurise chooses by the data."
 )
 
 
@@ -105,6 +106,7 @@ def train(
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
     drop_column: DropColumn = None,
+    missing: Missing = None,
     bins: Bins = None,
     rows_drawn: Rows = ROWS,
     test_fraction: TestFraction = None,
@@ -154,11 +156,13 @@ def train(
     stored = stored_rows(name, with_columns(name, texts, label_column, count_column, drop_column))
     with distributed.leader_first():  # of several processes, one downloads
         if stored is None:
-            rows = resolve(data, label_column, count_column, drop_column=drop_column, rows=rows_drawn)
+            rows = resolve(data, label_column, count_column, drop_column=drop_column, missing=missing, rows=rows_drawn)
         else:
             rows = first_rows(stored, name)
             if bins:
                 raise ValueError(f"--bins {bins[0]}: {data} stays on disk; write the bins to its files")
+            if missing is not None:
+                raise ValueError(f"--missing {missing}: {data} stays on disk, and rows that do must be complete")
     if rows.train is None:
         raise ValueError(f"{data} has no rows to learn from")
     if stored is not None and test_fraction:

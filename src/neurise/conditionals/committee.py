@@ -37,6 +37,7 @@ class Committee(Conditionals):
         self.bytes_per_row = max(member.bytes_per_row for member in members)  # they are asked one after another
         self.bytes_per_walk = sum(member.bytes_per_walk for member in members)
         self.in_one_pass = any(member.in_one_pass for member in members)
+        self.can_sweep = all(member.can_sweep for member in members)
         numbers = {member.walks_in for member in members}
         self.walks_in = numbers.pop() if len(numbers) == 1 else "float32"  # what suits all of them
         self.weights = list(map(float, weights))

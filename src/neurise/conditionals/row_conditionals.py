@@ -21,16 +21,18 @@ from neurise.walks import Recomputed
 class RowConditionals(Conditionals):
     r"""Conditionals of an autoregressive law, :math:`\mathrm{softmax}\,f_u(x_{>u}, y)` for all sites u in one pass.
 
-    For hard noise of one cycle, where the sites up to u hold nothing but noise at step u. Sites that never vary tell nothing
-    of the others: the network is shown token 0 there, so that a token they never held cannot disturb the answers.
+    For hard noise of one cycle, where the sites up to u hold nothing but noise at step u. A network that looks at both sides of
+    a site answers :math:`\mu_0(x_u \mid x_{-u}, y)` instead, whatever the step: for sweeps, and not for a chain. Sites that never
+    vary tell nothing of the others: the network is shown token 0 there, so that a token they never held cannot disturb the
+    answers.
     """
 
-    hide_noised = True
     in_one_pass = True
 
     def __init__(self, network: RowNetwork, frame: Frame) -> None:
         super().__init__()
         self.network, self.noise = network, frame.noise
+        self.can_sweep, self.hide_noised = network.looks_both_ways, not network.looks_both_ways
         self.register_buffer("ignored", frame.constant >= 0, persistent=False)
         self.bytes_per_row, self.bytes_per_walk = network.bytes_per_row(training=False), network.bytes_per_walk
         self.walks_in = network.walks_in
@@ -73,7 +75,7 @@ class RowConditionals(Conditionals):
     def _walk_without_plan(
         self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
     ) -> Walk:
-        if sweep:
+        if sweep and not self.can_sweep:
             raise NotImplementedError("a network that answers from the sites after a site cannot sweep")
         sites = torch.arange(len(x), device=x.device)
         walk = self.network.walk(x, y, precision=precision) if top == len(x) else None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from neurise import devices
+from neurise import devices, gaps
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.datasets._annealers.reads_npz import holds_reads
@@ -21,13 +21,13 @@ from neurise.datasets.formats.arrays import read_npy
 from neurise.datasets.formats.counts import holds_counts, read_counts
 from neurise.datasets.formats.endings import ARRAYS, ARROW, ENDINGS, FASTA, JSON, STOCKHOLM, TABLES, ending_of, listed
 from neurise.datasets.formats.fasta import read_fasta, sequence_weights
-from neurise.datasets.formats.missing import Missing
+from neurise.datasets.formats.missing import Missing, word_of
 from neurise.datasets.formats.open import begins_like_fasta
 from neurise.datasets.formats.table import read_table
 from neurise.datasets.formats.text import read_windows
 from neurise.datasets.formats.truth import restore
 from neurise.datasets.formats.unpacking import at_most
-from neurise.datasets.formats.words import holds_words, read_words
+from neurise.datasets.formats.words import has_names, holds_words, read_gaps, read_words
 from neurise.datasets.formats.writing import check_beside, check_ending, write_dataset, write_rows
 from neurise.enumeration import draw_from_law
 from neurise.frames import Table as NamedRows
@@ -57,7 +57,7 @@ OF_KIND = {
     "join_spaces": ("text",),
 }
 """Which files an option is for."""
-DEFAULTS: dict[str, Any] = {"missing": "error", "alphabet": "protein", "theta": 0.8, "join_spaces": False}
+DEFAULTS: dict[str, Any] = {"missing": "keep", "alphabet": "protein", "theta": 0.8, "join_spaces": False}
 DEFAULTS |= {"inserts": "drop", "endian": "big"}
 
 
@@ -68,7 +68,7 @@ def files(
     count_column: str | int | None = None,
     drop_column: str | Sequence[str] | None = None,
     kind: str | None = None,
-    missing: str = "error",
+    missing: str = "keep",
     alphabet: str = "protein",
     theta: float | None = 0.8,
     inserts: str = "drop",
@@ -92,7 +92,9 @@ def files(
       ``label`` holds the labels; ``count`` how often a row was seen; ``weight`` what it weighs. ``label_column`` and
       ``count_column`` name others, or give their numbers from 0 (``label_column`` also names an array of a ``.npz`` file).
       A single column of symbols, as in ``bitstring,count``, may hold strings of digits, 0010 say: one site a digit.
-      ``missing="drop"`` leaves out lines that lack a value and says in ``info["missing"]`` how many and where.
+      Cells that are empty or hold NA, NaN, null, none or (among numbers) ? are missing values; ``missing="?"``, or any
+      other word, names what else stands for one. They stay missing: NaN or None. ``missing="drop"`` leaves out lines that
+      lack a value and says in ``info["missing"]`` how many and where, and ``missing="error"`` refuses them.
     - ``kind="columns"``: a table with a header whose columns have alphabets of their own: words, letters, numbers. It is
       recognised without being named where there are words, or letters, below the names. ``train`` is an array of objects
       with ``names`` then, and ``drop_column`` leaves columns out, "id,name" say.
@@ -199,16 +201,26 @@ def _refuse_others(path: Path, what: str, options: Mapping[str, Any]) -> None:
 def _read_table(
     path: Path, kind: str | None, label_column: str | int | None, count_column: str | int | None, missing: str
 ) -> dict[str, Any]:
-    if missing not in ("error", "drop"):
-        raise ValueError(f"missing must be 'error' or 'drop', got {missing!r}")
-    table = read_table(
-        path,
-        label_column=label_column,
-        count_column=0 if kind == "histogram" else count_column,
-        guess=kind is None,
-        split=kind != "table",
-        missing=Missing() if missing == "drop" else None,
-    )
+    word = word_of(missing)
+    try:
+        table = read_table(
+            path,
+            label_column=label_column,
+            count_column=0 if kind == "histogram" else count_column,
+            guess=kind is None,
+            split=kind != "table",
+            missing=Missing() if missing == "drop" else None,
+        )
+    except ValueError:
+        found = None if missing in ("error", "drop") else _read_with_gaps(path, kind, label_column, count_column, word)
+        if found is None:
+            raise
+        return found
+    if word is not None:
+        found = _read_with_gaps(path, kind, label_column, count_column, word)
+        if found is None:
+            raise ValueError(f"{path} has no cell that holds {word!r}, which was to stand for a missing value")
+        return found
     if table.info.get("histogram"):
         warnings.warn(
             f"{path} is read as a histogram: its first column counts the rows (kind='histogram' says so, kind='table' not)",
@@ -224,9 +236,23 @@ def _read_table(
     return {name: part for name, part in parts.items() if part is not None}
 
 
+def _read_with_gaps(
+    path: Path, kind: str | None, label_column: str | int | None, count_column: str | int | None, word: str | None
+) -> dict[str, Any] | None:
+    """Read a table in which values are missing; None where it is none, or none is."""
+    if kind == "histogram":
+        return None
+    if has_names(path):
+        table = read_words(path, label_column=label_column, count_column=count_column, word=word)
+        parts = {"train": table.rows, "labels": table.labels, "weights": table.weights}
+        lacks = any(value is None for value in np.asarray(table.rows).ravel().tolist())
+        return {name: part for name, part in parts.items() if part is not None} if lacks else None
+    rows = None if label_column is not None or count_column is not None else read_gaps(path, word)
+    return None if rows is None else {"train": rows}
+
+
 def _read_columns(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
-    if options["missing"] not in ("error", "drop"):
-        raise ValueError(f"missing must be 'error' or 'drop', got {options['missing']!r}")
+    word = word_of(options["missing"])
     drop = options["drop_column"] or ()
     table = read_words(
         path,
@@ -234,7 +260,12 @@ def _read_columns(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
         count_column=options["count_column"],
         drop=drop.split(",") if isinstance(drop, str) else drop,
         missing=Missing() if options["missing"] == "drop" else None,
+        word=word,
     )
+    cells, names = np.asarray(table.rows).ravel().tolist(), getattr(table.rows, "names", ())
+    if options["missing"] == "error" and any(value is None for value in cells):
+        row, column = divmod(next(place for place, value in enumerate(cells) if value is None), table.rows.shape[1])
+        raise ValueError(f"{path} has no value in row {row} of the column {names[column]!r}, and missing='error'")
     parts = {"train": table.rows, "labels": table.labels, "weights": table.weights, "info": table.info or None}
     return {name: part for name, part in parts.items() if part is not None}
 
@@ -262,6 +293,10 @@ def _dataset(path: Path, found: Mapping[str, Any]) -> Dataset:
     parts = {split: found[split] for split in ("train", "validation", "test") if split in found}
     for split, rows in parts.items():
         _check(path, split, rows, parts["train"], found)
+    filled, missing = gaps.filled(found["train"]) if found["train"].dtype.kind in "fO" else (None, None)
+    if missing is not None and "pmf" not in found:  # the alphabet is that of the values that are there
+        alphabet = Alphabet.of(filled)
+        return Dataset(path.name, Space(found["train"].shape[1], len(alphabet)), alphabet.symbols, **found)
     alphabet = _alphabet(path, parts, found.get("alphabet"))
     space = Space(parts["train"].shape[1], len(alphabet))
     law = draw = None

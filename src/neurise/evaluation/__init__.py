@@ -18,11 +18,12 @@ import torch
 from neurise import checks, devices, discovery, holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
-from neurise.evaluation.case import Case
+from neurise.evaluation.case import Case, Truth
 from neurise.evaluation.learnt_from import with_training_rows
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
 from neurise.evaluation.table import frame, html, written
+from neurise.evaluation.tables import columns_of, on_tokens
 from neurise.evaluation.unseen import described, held_back
 from neurise.modeling.model import Model
 from neurise.space import Space
@@ -103,6 +104,7 @@ def evaluate(
     checks.flag("baselines", baselines)
     if exact is not None:
         checks.flag("exact", exact)
+    text = repr(model) if hasattr(model, "sample") else "the given samples"
     known = data if isinstance(data, Dataset) else _as_dataset(data, model)
     needed = devices.sampling_bytes(int(samples), known.space.sites, known.symbols.itemsize)
     devices.require_memory(needed, torch.device("cpu"), f"draw fewer than samples={int(samples):,} rows")
@@ -113,8 +115,11 @@ def evaluate(
         known = with_training_rows(
             model, known, train if isinstance(train, Dataset) else _as_dataset(train, model, "train")
         )
-    case = Case(model, known, **options)
-    against = described(model, case.truth, again is not None)
+    against = described(model, Truth(known, samples=int(samples), seed=seed), again is not None)
+    columns, measured = columns_of(model, known), model
+    if columns is not None:
+        measured, known = on_tokens(model, known, columns)
+    case = Case(measured, known, **options)
     measures = (*MEASURES, *measures_of_others()) if measures is None else measures
     rows = tuple(row for measure in measures for row in measure(case))
     learnable = case.truth.learnable if baselines else None
@@ -132,7 +137,6 @@ def evaluate(
             replace(row, baselines={name: scores[name].get(key.get(row.name, row.name)) for name in BASELINES})
             for row in rows
         )
-    text = repr(model) if case.model is not None else "the given samples"
     return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 

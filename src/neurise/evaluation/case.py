@@ -51,7 +51,11 @@ class Truth:
 
     def __init__(self, data: Dataset, *, samples: int, seed: int) -> None:
         self.data, self.samples, self.seed = data, samples, seed
-        self.alphabet = Alphabet.of(data.symbols[:, None], data.symbols.tolist())
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the data, in their order."""
+        return Alphabet.of(self.data.symbols[:, None], self.data.symbols.tolist())
 
     @cached_property
     def rows(self) -> Rows:
@@ -146,11 +150,7 @@ class Case:
             self.space = Space(self.drawn.shape[1], len(self.alphabet))
         else:
             known = self.model.schema_.alphabet
-            if not isinstance(known, Alphabet):
-                raise NotImplementedError(
-                    "evaluate compares rows of one alphabet, and the columns of this model have their own; log_prob and score "
-                    "take its tables"
-                )
+            assert isinstance(known, Alphabet)  # a model of a table is measured on its tokens
             self.alphabet, self.space = known, self.model.space_
         self._check()
 

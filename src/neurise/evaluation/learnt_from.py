@@ -11,6 +11,7 @@ import numpy as np
 from neurise.dataset import Dataset
 from neurise.evaluation.unseen import as_training_rows, held_back
 from neurise.modeling.model import Model
+from neurise.space import MAX_STATES
 
 
 def with_training_rows(model: Any, data: Dataset, given: Dataset) -> Dataset:
@@ -42,5 +43,5 @@ def with_training_rows(model: Any, data: Dataset, given: Dataset) -> Dataset:
     symbols = data.symbols
     if data.law is None and not np.isin(lot.symbols, symbols).all():
         symbols = np.unique(np.concatenate([symbols, lot.symbols]))
-    space = replace(data.space, states=len(symbols))
+    space = replace(data.space, states=min(MAX_STATES, len(symbols)))
     return replace(measured, space=space, symbols=symbols, train=lot.train, labels=lot.labels, weights=lot.weights)

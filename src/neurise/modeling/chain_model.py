@@ -17,6 +17,7 @@ from neurise.alphabet import Symbols
 from neurise.chain_law import out_of_order
 from neurise.conditionals.base import Conditionals, Frame, Ordered
 from neurise.conditionals.mixture import Mixture
+from neurise.fields import Field
 from neurise.modeling import partial_chains, partial_rows
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.loaded import load_exactly
@@ -44,6 +45,8 @@ class ChainModel(Model):
 
     conditionals_: Conditionals | Mixture = field(init=False)
     """After ``fit``: what drives the reverse chain, the likelihood and the exact law."""
+    sweeps_: int = field(init=False, default=0)
+    """How many sweeps ``fit`` found to do good, where ``corrector__sweeps`` leaves it to that."""
     effective_samples_: float = field(init=False)
     """Of the last ``sample`` with ``clamp``: how many independent samples its weighted particles were worth."""
 
@@ -114,8 +117,8 @@ class ChainModel(Model):
 
     @property
     def knows_clean(self) -> bool:
-        """Whether the network was taught the conditionals of the data itself, at any site."""
-        return bool(self.fitted_params_["corrector"].clean)
+        """Whether the conditionals of the data itself were learnt, at any site."""
+        return bool(self.fitted_params_["corrector"].clean) and self.conditionals.clean.can_sweep
 
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
         """Normalise the likelihoods of the p configurations that differ at one place.
@@ -166,7 +169,8 @@ class ChainModel(Model):
 
     def sweeps_of(self, sweeps: Any) -> Sweeps:
         """Return how many sweeps run at which times: the user's wish, or what ``fit`` chose."""
-        wanted = self.corrector.sweeps if sweeps is None else sweeps
+        chosen = self.sweeps_ if self.corrector.sweeps is None else self.corrector.sweeps
+        wanted = chosen if sweeps is None else sweeps
         if checks.is_number(wanted) and wanted == 0:
             return {}
         anytime = bool(self.fitted_params_["corrector"].anytime)
@@ -320,10 +324,12 @@ class ChainModel(Model):
         return self.conditionals_.state_dict()
 
     def _described(self) -> Any:
-        return {"conditionals": self.conditionals_.description()}
+        found = {"conditionals": self.conditionals_.description()}
+        return {**found, "sweeps": self.sweeps_} if self.sweeps_ else found
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         with torch.device("meta"):
             made = conditionals.build(learnt["conditionals"], self.frame())
         load_exactly(made, tensors, self.device_)
+        self.sweeps_ = Field(learnt, "learnt")["sweeps"].whole(0, checks.MOST_STEPS) if "sweeps" in learnt else 0
         self.conditionals_ = made.lay_out()

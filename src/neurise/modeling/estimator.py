@@ -103,7 +103,7 @@ class Estimator:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags  # only scikit-learn itself asks for this
 
-        accepted = InputTags(categorical=True, string=True)
+        accepted = InputTags(categorical=True, string=True, allow_nan=getattr(self, "takes_gaps", False))
         return Tags("density_estimator", target_tags=TargetTags(required=False), input_tags=accepted)
 
     def __repr__(self) -> str:

@@ -84,11 +84,12 @@ def fit_many(
     place = devices.resolve(device)
     shown = None if verbose is None else checks.flag("verbose", verbose)
     runs = [Run(seed, None, False, steps, seconds, shown, deadline.CLOCK()) for seed in numbers]
-    trials = [
-        _trial(model, *data, run=run, place=place)
-        for model, run, *data in zip(targets, runs, *lists.values(), strict=True)
-    ]
-    _learn_all(trials)
+    with noted_interrupts():  # also while kinds of networks race
+        trials = [
+            _trial(model, *data, run=run, place=place)
+            for model, run, *data in zip(targets, runs, *lists.values(), strict=True)
+        ]
+        _learn_all(trials)
     for target, trial in zip(targets, trials, strict=True):  # which are as they were until all is done
         vars(target).clear()
         vars(target).update(vars(trial.model))
@@ -135,7 +136,8 @@ def _kind(job: Job) -> str:
 
 def _learn_all(trials: list[Trial]) -> None:
     """Train all models: jobs of one kind together, group after group."""
-    jobs = sorted(((_kind(job), number, job) for number, t in enumerate(trials) for job in t.jobs), key=lambda j: j[:2])
+    left = [(number, job) for number, trial in enumerate(trials) for job in trial.jobs if not job.is_over]
+    jobs = sorted(((_kind(job), number, job) for number, job in left), key=lambda entry: entry[:2])
     with noted_interrupts() as interrupts:
         for _, group in groupby(jobs, key=lambda entry: entry[0]):
             together = [job for _, _, job in group]

@@ -379,10 +379,10 @@ class Model(Estimator, ABC):
         """
         return partial_rows.impute(self, X, n, y, seed)
 
-    def predict_proba(self, X: Symbols, column: Any, y: Any = None, *, seed: int | None = 0) -> np.ndarray:
+    def predict_proba(self, X: Symbols, column: Any = None, y: Any = None, *, seed: int | None = 0) -> np.ndarray:
         """Probabilities of each symbol of a column given the other values of the row, (N, symbols), in the alphabet's order.
 
-        What X holds in that column is not looked at, and others may be missing.
+        What X holds in that column is not looked at, and others may be missing. Without ``column`` it is the last one.
         """
         return partial_rows.predict_proba(self, X, column, y, seed)
 

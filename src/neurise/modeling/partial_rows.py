@@ -221,12 +221,16 @@ def like(found: Any, X: Any, missing: np.ndarray) -> Any:
 def predict_proba(model: Model, X: Symbols, column: Any, y: Any, seed: int | None) -> np.ndarray:
     r"""Return :math:`P(x_u = a \mid x_o)` of a column u for all of its symbols a, (N, symbols), from the other values of a row."""
     schema = model._fitted()
-    site = schema.site_of(column)
-    place = schema.order.index(site)
+    place = schema.order.index(schema.space.sites - 1 if column is None else schema.site_of(column))
     x, missing = schema.encode_gaps(X)
-    gaps = torch.zeros_like(x, dtype=torch.bool) if missing is None else missing.clone()
+    gaps = torch.zeros_like(x, dtype=torch.bool) if missing is None else missing
+    return law_of(model, x, gaps, place, y, devices.generator(seed, model.device_)).numpy()
+
+
+def law_of(model: Model, x: Tensor, missing: Tensor, place: int, y: Any, generator: Generator) -> Tensor:
+    """Return the law of a place of the order given the other values of rows of tokens, (n, symbols)."""
+    gaps = missing.clone()
     gaps[:, place] = False
-    generator = devices.generator(seed, model.device_)
     size = int(digits_of(model)[place])
     small = model._summable(gaps)
     law = torch.empty(len(x), size, dtype=torch.float64)
@@ -238,7 +242,20 @@ def predict_proba(model: Model, X: Symbols, column: Any, y: Any, seed: int | Non
             law[rows] = _by_sums(model, x[rows], gaps[rows], place, size, labels, generator)
         else:
             law[rows] = _by_draws(model, x[rows], gaps[rows], place, size, labels, generator)
-    return law.numpy()
+    return law
+
+
+@torch.no_grad()
+def most_probable(model: Model, X: Symbols, *, seed: int | None = 0) -> Any:
+    r"""Return X with each missing value replaced by :math:`\arg\max_a P(x_u = a \mid x_o)`; of equal ones the first symbol."""
+    schema = model._fitted()
+    x, found = schema.encode_gaps(X)
+    missing = torch.zeros_like(x, dtype=torch.bool) if found is None else found
+    generator, filled = devices.generator(seed, model.device_), x.clone()
+    for place in torch.nonzero(missing.any(0)).flatten().tolist():
+        rows = torch.nonzero(missing[:, place]).flatten()
+        filled[rows, place] = law_of(model, x[rows], missing[rows], place, None, generator).argmax(1).to(x.dtype)
+    return like(schema.decode(filled), X, missing[:, np.argsort(schema.order)].numpy())
 
 
 def _by_sums(model: Model, x: Tensor, gaps: Tensor, place: int, size: int, y: Any, generator: Generator) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,10 +14,10 @@ from neurise.conditionals.base import Frame
 from neurise.conditionals.row_conditionals import RowConditionals
 from neurise.deadline import Work
 from neurise.losses import Loss
-from neurise.modeling.round_robin_objective import weights_of_present
+from neurise.modeling.round_robin_objective import RoundRobinObjective, weights_of_present
 from neurise.networks.parts.layers import with_gaps
 from neurise.networks.parts.stack import Stack
-from neurise.rows import Batch
+from neurise.rows import Batch, without_fold
 from neurise.space import possible
 from neurise.training.objective import Prediction
 
@@ -50,25 +50,28 @@ class RowObjective:
     folds: int = field(default=0, kw_only=True)
     """Into how many folds the rows are cut, if they are: member k never learns from fold k, which validates it."""
 
-    def one_by_one(self) -> RowObjective:
-        """Return the objective itself: a row is one example."""
-        return self
+    def one_by_one(self) -> RoundRobinObjective:
+        """Return the objective that asks for one site of each row."""
+        return RoundRobinObjective(self.network, self.frame, self.loss, hide_noised=True, folds=self.folds)
 
     def members(self) -> list[RowConditionals]:
         """Return the conditionals of each network."""
         return [RowConditionals(network, self.frame) for network in self.network.networks()]
 
     @staticmethod
-    def begin(job: Any, work: Work) -> None:
-        """Let the networks of a job find out what needs no descent, each without the fold that validates it."""
-        objective, rows, held = job.objective, job.rows, job.held
+    def begin(job: Any, work: Work, graph: Tensor | None = None) -> None:
+        """Let the networks of a job find out what needs no descent, each without the fold that validates it.
+
+        ``graph`` (sites, sites) says which sites are known to depend on each other directly.
+        """
+        objective = job.objective
         members = objective.network.networks()
         work = work.part(1.0, what="preparing", unit="networks", total=len(members))
         for number, network in enumerate(members):
-            own = rows if rows.fold is None else rows.take(rows.fold != number)
-            aside = held if held is None or held.fold is None else held.take(held.fold == number)
+            own, aside = without_fold(job.rows, job.held, number)
             part = work.part(1 / (len(members) - number))
-            network.begin(replace(own, fold=None), aside, objective.frame.constant < 0, part)
+            near = {} if graph is None or not network.takes_graph else {"near": graph}
+            network.begin(own, aside, objective.frame.constant < 0, part, **near)
             work.left(done=1)
         if work.shown is not None:
             work.shown.progress.close()

@@ -160,10 +160,11 @@ def _by_conditionals(model: Model, wild: torch.Tensor, y: Any, seed: int | None,
     if not hasattr(model, "conditional"):
         raise NotImplementedError(f"a {type(model).__name__} has no conditionals of single sites")
     row, order, digits = model.schema_.decode(wild[None]), model.schema_.order, model.space_.digits
+    laws = np.full((len(wild), model.space_.states), np.nan)  # (places, states)
     with np.errstate(divide="ignore"):
-        laws = np.log(np.concatenate([model.conditional(row, site, y=y) for site in order]))  # (places, states)
+        for place, site in enumerate(order):  # a column's own symbols come first, and may be all that there is
+            laws[place, : digits[place]] = np.log(model.conditional(row, site, y=y)[0, : digits[place]])
     at = np.arange(len(wild)), wild.long().numpy()
     if np.isneginf(laws[at]).any():
         raise ValueError(IMPOSSIBLE)
-    beyond = np.arange(laws.shape[1]) >= np.array(digits)[:, None]
-    return np.where(beyond, np.nan, laws - laws[at][:, None]), None
+    return laws - laws[at][:, None], None

@@ -110,6 +110,10 @@ class RowNetwork(Network):
     writing: without it, generating a row takes as many passes as there are sites. Tests tie the two.
     """
 
+    takes_graph: ClassVar[bool] = False
+    """Whether :meth:`begin` makes use of a graph that the user knows."""
+    looks_both_ways: bool = False
+    """Whether a site depends on sites before it as well: as sweeps need it, which a chain cannot be run by."""
     walks_in: ClassVar[str] = "float32"
     """Numbers that walks on a GPU compute with where nobody asks for others: "float32" or "bfloat16"."""
 
@@ -136,10 +140,11 @@ class RowNetwork(Network):
         """
         return None
 
-    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work) -> None:
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work, near: Tensor | None = None) -> None:
         """Find out what is found without descent, before the training and after :meth:`reset`; by default nothing.
 
         ``held`` are rows to judge by, ``varies`` (sites,) tells which sites do, and ``work`` whether there is time to go on.
+        ``near`` (sites, sites) booleans are the sites that are known to depend on each other directly, if any are.
         """
 
     @classmethod

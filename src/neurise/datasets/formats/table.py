@@ -253,6 +253,8 @@ class _Reader:
 
     def _table(self, header: bool) -> Table:
         info: dict[str, Any] = {} if self.missing is None else {"missing": self.missing.to_dict()}
+        if self.missing is not None and self.missing.cells:
+            info["missing where"] = self.missing.where(len(self.rows))
         counts = as_weights(self.counts, only_whole=self.columns.whole) if self.counts else None
         if self.digits is not None and not self.digits.sure:
             self._join(self.digits, [])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from neurise.datasets.formats.columns import as_weights, count_of, find_columns
-from neurise.datasets.formats.csv import Line, is_symbol, labels_of, parsing
+from neurise.datasets.formats.csv import Line, is_symbol, labels_of, parsing, whole
 from neurise.datasets.formats.missing import WORDS, Missing
 from neurise.datasets.formats.open import open_text
 from neurise.datasets.formats.table import Table, delimiter_of
@@ -45,6 +45,44 @@ def holds_words(path: Path, label_column: str | int | None = None, count_column:
     return any(not is_symbol(cell, numbers=True) for cell in cells if cell.lower() not in WORDS)
 
 
+def read_gaps(path: Path, word: str | None) -> np.ndarray | None:
+    """Read whole numbers or letters without a header, some of which are missing: NaN among numbers, None among letters.
+
+    None where it is no such table, or nothing is missing in it.
+    """
+    with parsing(path), open_text(path, newline="") as file:
+        start = file.readline()
+        lines = list(csv.reader([start, *file], delimiter=delimiter_of(path, start)))
+    lines = [cells for cells in lines if cells]
+    if not lines or len({len(cells) for cells in lines}) > 1:
+        return None
+    texts = np.array([[cell.strip() for cell in cells] for cells in lines], dtype=object)
+    named = None if word is None else word.strip().lower()
+    numbers = all(
+        is_symbol(cell, numbers=True) for cell in texts.ravel().tolist() if cell.lower() not in {*WORDS, named}
+    )
+    known = {*WORDS, named} if numbers or named == "?" else {*WORDS, named} - {"?"}  # which is a letter as well
+    gone = np.array([[cell.lower() in known for cell in cells] for cells in texts.tolist()])
+    present = texts[~gone].tolist()
+    if not gone.any() or not present or (named is not None and named not in {text.lower() for text in texts[gone]}):
+        return None
+    if numbers:
+        rows: np.ndarray = np.full(texts.shape, np.nan)
+        rows[~gone] = [whole(cell) for cell in present]
+        return rows
+    if all(is_symbol(cell, numbers=False) for cell in present):
+        texts[gone] = None
+        return texts
+    return None
+
+
+def has_names(path: Path) -> bool:
+    """Whether a table begins with the names of its columns."""
+    with parsing(path), open_text(path, newline="") as file:
+        start = file.readline()
+        return _are_names(next(csv.reader([start], delimiter=delimiter_of(path, start)), []))
+
+
 def _are_names(cells: Sequence[str]) -> bool:
     """Whether cells can only be names of columns: all different, none a number, and some longer than a letter."""
     names = [cell.strip() for cell in cells]
@@ -67,11 +105,12 @@ def read_words(
     count_column: str | int | None = None,
     drop: Collection[str] = (),
     missing: Missing | None = None,
+    word: str | None = None,
 ) -> Table:
     """Read the columns of a table with a header, without those that are dropped.
 
     A column is of whole numbers or of numbers where all of its cells are, else of text. Cells that hold no value are None, or
-    their lines are left out where ``missing`` counts them.
+    their lines are left out where ``missing`` counts them. ``word`` stands for a missing value too, where it is given.
     """
     with parsing(path), open_text(path, newline="") as file:
         start = file.readline()
@@ -101,7 +140,7 @@ def read_words(
         raise ValueError(f"{path} has no column left: {', '.join(drop)} are dropped")
     rows = np.empty((len(lines), len(kept)), dtype=object)
     for place, column in enumerate(kept):
-        rows[:, place] = _values([cells[column].strip() for _, cells in lines])
+        rows[:, place] = _values(["" if cells[column].strip() == word else cells[column].strip() for _, cells in lines])
     labels = counts = None
     if columns.label is not None:
         labels = labels_of([cells[columns.label].strip() for _, cells in lines])
