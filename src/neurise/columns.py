@@ -192,7 +192,7 @@ def is_table(data: Any, names: Any) -> bool:
     if frame_kind(data) is not None:
         return True
     if isinstance(data, np.ma.MaskedArray):  # what is masked is no value, whatever stands there
-        data = data.astype(object).filled(None)
+        data = np.ma.array(data, dtype=object).filled(None)
     try:
         array = as_array(data, "X")
     except ValueError:
