@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from neurise import checks, devices, discovery, holdings
@@ -24,11 +23,11 @@ from neurise.evaluation.learnt_from import with_training_rows
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
 from neurise.evaluation.table import frame, html, written
-from neurise.evaluation.tables import columns_of, complete, knows_columns, on_tokens
+from neurise.evaluation.tables import columns_of, complete, on_tokens, table_set
 from neurise.evaluation.unseen import described, held_back
-from neurise.frames import as_table, frame_kind
+from neurise.frames import frame_kind
 from neurise.modeling.model import Model
-from neurise.space import MAX_STATES, Space
+from neurise.space import Space
 
 __all__ = ["BASELINES", "MEASURES", "Case", "Evaluation", "Measure", "Measurement", "evaluate"]
 
@@ -143,13 +142,11 @@ def evaluate(
 
 
 def _as_dataset(data: Any, model: Any, what: str = "data") -> Dataset:
+    if frame_kind(data) and not isinstance(getattr(getattr(model, "schema_", None), "alphabet", None), Alphabet):
+        return table_set(data)
     held = holdings.opened(data, what, sites=getattr(getattr(model, "space_", None), "sites", None))
-    if frame_kind(held.X) is not None and (frame_kind(model) is not None or knows_columns(model)):
-        rows: np.ndarray = as_table(held.X)  # rows that lack values are left out where it is translated to tokens
-        symbols = np.array(sorted({str(value) for value in np.asarray(rows).ravel().tolist()}), dtype=object)
-    else:
-        held = complete(held, what)
-        rows = as_matrix(held.X, what)
-        symbols = Alphabet.of(rows).symbols
+    held = complete(held, what)
+    rows = as_matrix(held.X, what)
+    symbols = Alphabet.of(rows).symbols
     more = {"test_labels": held.y, "test_weights": held.weights}
-    return Dataset("the given rows", Space(rows.shape[1], min(MAX_STATES, len(symbols))), symbols, test=rows, **more)
+    return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows, **more)

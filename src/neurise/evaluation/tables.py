@@ -18,6 +18,12 @@ from neurise.holdings.holding import Holding
 from neurise.space import Space
 
 
+def table_set(rows: Any) -> Dataset:
+    """Make a data set of a table; its symbols are found where it is measured."""
+    table = as_table(rows)
+    return Dataset("the given rows", Space(len(table.names), 2), np.arange(2), test=table)
+
+
 def columns_of(model: Any, data: Dataset) -> Columns | None:
     """Return the columns that a model of a table knows, or that samples and data have together; None where there are none."""
     known = getattr(getattr(model, "schema_", None), "alphabet", None)
@@ -35,11 +41,6 @@ def columns_of(model: Any, data: Dataset) -> Columns | None:
             )
     rows = [np.asarray(part)[:, [part.names.index(name) for name in names]] for part in parts]
     return Columns.of(Table(np.concatenate(rows), names))
-
-
-def knows_columns(model: Any) -> bool:
-    """Whether the columns of a fitted model have alphabets of their own."""
-    return isinstance(getattr(getattr(model, "schema_", None), "alphabet", None), Columns)
 
 
 def complete(held: Holding, what: str) -> Holding:
@@ -74,6 +75,9 @@ def on_tokens(model: Any, data: Dataset, columns: Columns) -> tuple[Any, Dataset
         rows = getattr(data, part)
         if rows is None:
             continue
+        if not isinstance(rows, Table):
+            names = ", ".join(map(repr, columns.names))
+            raise ValueError(f"{data.name} has no names of columns, and the model has: {names}")
         found = columns.read(rows, data.name)
         whole = np.asarray(~found.missing.any(1))
         _warn_of_gaps(whole, f"{part} rows of {data.name}")
