@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,19 +15,36 @@ def cell_of(symbol: Any) -> str:
 
 
 class Known:
-    """What a cell of one site may hold: the texts of its symbols, or any number where it is cut into bins."""
+    """What a cell of one site may hold: the texts of its symbols, or any number where it is cut into bins.
+
+    Truth values may be written as words, and whole numbers with a point: other programs write 4.0 in a column with gaps.
+    """
 
     def __init__(self, symbols: list[Any], *, binned: bool) -> None:
         self.symbols, self.binned = {cell_of(symbol): symbol for symbol in symbols}, binned
+        words = {
+            word: symbol
+            for symbol in symbols
+            if isinstance(symbol, bool)
+            for word in (str(symbol), str(symbol).lower())
+        }
+        self.spellings = words | self.symbols
 
     def __contains__(self, text: str) -> bool:
-        return text in self.symbols or (self.binned and _is_number(text))
+        return _is_number(text) if self.binned else self._spelling(text) in self.spellings
 
     def __getitem__(self, text: str) -> Any:
-        return float(text) if self.binned else self.symbols[text]
+        return float(text) if self.binned else self.spellings[self._spelling(text)]
 
     def __str__(self) -> str:
         return "numbers" if self.binned else ", ".join(list(self.symbols)[:25])
+
+    def _spelling(self, text: str) -> str:
+        """Return a number that is written with a point as symbols are written, and anything else as it is."""
+        if text in self.spellings or "." not in text or not _is_number(text) or math.isinf(float(text)):
+            return text
+        plain = cell_of(float(text))
+        return plain if isinstance(self.spellings.get(plain), int | float) else text
 
 
 def known_symbols(model: Model) -> list[Known]:

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from neurise import checks, devices, discovery, holdings
-from neurise.alphabet import Alphabet, as_matrix
+from neurise.alphabet import Alphabet, as_array, as_matrix
+from neurise.columns import Columns
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case, Truth
 from neurise.evaluation.learnt_from import with_training_rows
@@ -25,8 +27,9 @@ from neurise.evaluation.measures import MEASURES, measures_of_others
 from neurise.evaluation.table import frame, html, written
 from neurise.evaluation.tables import columns_of, on_tokens
 from neurise.evaluation.unseen import described, held_back
+from neurise.frames import as_table, frame_kind
 from neurise.modeling.model import Model
-from neurise.space import Space
+from neurise.space import MAX_STATES, Space
 
 __all__ = ["BASELINES", "MEASURES", "Case", "Evaluation", "Measure", "Measurement", "evaluate"]
 
@@ -142,7 +145,11 @@ def evaluate(
 
 def _as_dataset(data: Any, model: Any, what: str = "data") -> Dataset:
     held = holdings.opened(data, what, sites=getattr(getattr(model, "space_", None), "sites", None))
+    more = {"test_labels": held.y, "test_weights": held.weights}
+    if isinstance(getattr(getattr(model, "schema_", None), "alphabet", None), Columns):
+        table = as_table(held.X) if frame_kind(held.X) is not None else as_array(held.X, what)
+        words = np.array(sorted(set(map(str, table.ravel().tolist()))), dtype=object)
+        return Dataset("the given rows", Space(table.shape[1], min(MAX_STATES, len(words))), words, test=table, **more)
     rows = as_matrix(held.X, what)
     symbols = Alphabet.of(rows).symbols
-    more = {"test_labels": held.y, "test_weights": held.weights}
     return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows, **more)
