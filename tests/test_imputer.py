@@ -170,3 +170,16 @@ def test_scikit_learns_own_checks_pass_but_for_named_exceptions() -> None:
         results = check_estimator(Imputer("independent"), on_fail=None, on_skip=None)
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     assert failed.keys() == exceptions, failed
+
+
+def test_another_container_keeps_the_columns_with_their_names() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pandas.DataFrame({"b": [1.0, 2.0, None, 1.0] * 10, "a": ["x", "y"] * 20})
+    imputer = Imputer("independent").fit(frame).set_output(transform="polars")
+    found = imputer.transform(frame[["a", "b"]])
+    assert found.columns == ["a", "b"]
+    assert found["a"].to_list() == frame["a"].tolist()
+    imputer.set_output(transform="pandas")
+    found = imputer.transform(polars.DataFrame({"a": ["x", "y"], "b": [1, None]}))  # whole numbers, filled with a float
+    assert found["a"].tolist() == ["x", "y"]
+    assert found["b"].tolist() == [1, 1]

@@ -48,8 +48,8 @@ def _put_polars(data: Any, place: int, own: Given, values: np.ndarray) -> Any:
     polars, series = need("polars", "frames"), data.to_series(place)
     try:
         series = polars.Series(series.name, _mixed(own, values), dtype=series.dtype)
-    except (TypeError, ValueError, polars.exceptions.PolarsError):
-        series = polars.Series(series.name, _mixed(own, values))
+    except (TypeError, ValueError, polars.exceptions.PolarsError):  # whole numbers beside floats, say
+        series = polars.Series(series.name, _mixed(own, values), strict=False)
     return data.clone().replace_column(place, series)
 
 

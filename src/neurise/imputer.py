@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from neurise import checks, discovery, shown
+from neurise.frames import as_table, frame_kind
 from neurise.modeling import partial_rows, sklearn_names
 from neurise.modeling.estimator import Estimator
 from neurise.modeling.model import Model
@@ -165,8 +166,11 @@ class Imputer(Estimator):
             return filled
         from neurise.extras import need
 
-        names, rows = self.get_feature_names_out().tolist(), np.asarray(filled)
-        frames = need(wanted, "frames")
+        names, rows = self.get_feature_names_out().tolist(), filled
+        if frame_kind(filled) is not None:  # its columns may stand in another order than those that were fitted
+            rows = as_table(filled)
+            names = list(rows.names)
+        rows, frames = np.asarray(rows), need(wanted, "frames")
         if wanted == "polars":
             return frames.DataFrame({name: list(column) for name, column in zip(names, rows.T, strict=True)})
         return frames.DataFrame(rows, columns=names, index=getattr(X, "index", None))

@@ -132,3 +132,17 @@ def test_wrong_words_are_told_in_one_line(folder: Path, tmp_path: Path) -> None:
         assert result.exit_code == 1, name
         assert message in result.stderr
         assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+
+
+def test_numbers_with_a_point_and_truth_values_as_words_are_known(folder: Path, tmp_path: Path) -> None:
+    # pandas writes a column of whole numbers with gaps as 1.0, and truth values as True
+    table = tmp_path / "points.csv"
+    table.write_text("colour,size,warm\nred,10.0,\nblue,,no\n")
+    assert filled(folder, "survey", table)[1:2] == [["red", "10.0", "yes"]]
+    rows = np.array([[0, True], [4, False]] * 20, dtype=object)
+    neurise.Memorize().fit(neurise.frames.Table(rows, ["n", "ok"])).save(tmp_path / "truths")
+    table.write_text("n,ok\n4.0,\n,True\n")
+    assert run("impute", tmp_path / "truths", table, "-o", tmp_path / "found.csv").exit_code == 0
+    assert (tmp_path / "found.csv").read_text() == "n,ok\n4.0,0\n0,True\n"
+    table.write_text("n,ok\n4.5,\n")
+    assert "'4.5' is neither a gap nor a symbol" in run("impute", tmp_path / "truths", table).output

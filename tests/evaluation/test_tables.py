@@ -71,3 +71,20 @@ def test_the_command_line_measures_the_rows_that_it_held_back(tmp_path: Path) ->
     found = json.loads(result.stdout)
     assert "30 rows that were held back" in found["against"]
     assert next(row for row in found["rows"] if row["name"] == "copies")["value"] == 1
+
+
+def test_frames_are_measured_by_the_names_of_their_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(
+        {
+            "colour": rng.choice(["red", "blue"], 90),
+            "n": rng.integers(0, 4, 90),
+            "size": rng.choice(["S", "M", "L"], 90),
+        }
+    )
+    model = neurise.Independent().fit(frame[:60])
+    want = float(model.log_prob(frame[60:]).mean())
+    for rows in (frame[60:], frame[60:][["size", "n", "colour"]], frame[60:].to_numpy()):
+        found = neurise.evaluate(model, rows, train=frame[:60], samples=100, baselines=False)
+        assert found["log_likelihood"].value == pytest.approx(want)

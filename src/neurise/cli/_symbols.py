@@ -15,12 +15,16 @@ def cell_of(symbol: Any) -> str:
 
 
 class Known:
-    """What a cell of one site may hold: the texts of its symbols, or any number where it is cut into bins."""
+    """What a cell of one site may hold: the texts of its symbols, or any number where it is cut into bins.
+
+    Truth values may be written as words, and whole numbers with a point: other programs write 4.0 in a column with gaps.
+    """
 
     def __init__(self, symbols: list[Any], *, binned: bool) -> None:
         self.symbols, self.binned = {cell_of(symbol): symbol for symbol in symbols}, binned
         # Other spellings: True beside 1, and 3.0, which pandas writes for the 3 of a column with gaps.
-        self._spelt = {str(symbol): symbol for symbol in symbols}
+        self._spelt = {str(symbol).lower(): symbol for symbol in symbols if isinstance(symbol, bool)}
+        self._spelt |= {str(symbol): symbol for symbol in symbols}
         self._numbers = {float(symbol): symbol for symbol in symbols if isinstance(symbol, Real)}
         self._read: dict[Any, str] = {}  # how a symbol was spelt where it was read
 

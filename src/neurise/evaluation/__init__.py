@@ -16,7 +16,8 @@ from typing import Any
 import torch
 
 from neurise import checks, devices, discovery, holdings
-from neurise.alphabet import Alphabet, as_matrix
+from neurise.alphabet import Alphabet, as_array, as_matrix
+from neurise.columns import Columns
 from neurise.dataset import Dataset
 from neurise.evaluation.case import Case, Truth
 from neurise.evaluation.learnt_from import with_training_rows
@@ -25,11 +26,22 @@ from neurise.evaluation.measures import MEASURES, measures_of_others
 from neurise.evaluation.table import frame, html, written
 from neurise.evaluation.tables import columns_of, complete, on_tokens, table_set
 from neurise.evaluation.unseen import described, held_back
-from neurise.frames import frame_kind
+from neurise.frames import Table, frame_kind
 from neurise.modeling.model import Model
-from neurise.space import Space
+from neurise.space import MAX_STATES, Space
 
-__all__ = ["BASELINES", "MEASURES", "Case", "Evaluation", "Measure", "Measurement", "evaluate"]
+__all__ = [
+    "BASELINES",
+    "MAX_STATES",
+    "MEASURES",
+    "Case",
+    "Columns",
+    "Evaluation",
+    "Measure",
+    "Measurement",
+    "as_array",
+    "evaluate",
+]
 
 BASELINES = ("independent", "memorize")
 """Models that any other should beat, by the names of their files."""
@@ -142,11 +154,13 @@ def evaluate(
 
 
 def _as_dataset(data: Any, model: Any, what: str = "data") -> Dataset:
-    if frame_kind(data) and not isinstance(getattr(getattr(model, "schema_", None), "alphabet", None), Alphabet):
+    known = getattr(getattr(model, "schema_", None), "alphabet", None)
+    if isinstance(known, Columns) and not frame_kind(data):
+        data = Table(as_array(data, what), known.names)  # without names, columns are told by their places
+    if frame_kind(data) and not isinstance(known, Alphabet):
         return table_set(data)
     held = holdings.opened(data, what, sites=getattr(getattr(model, "space_", None), "sites", None))
     held = complete(held, what)
-    rows = as_matrix(held.X, what)
+    rows, more = as_matrix(held.X, what), {"test_labels": held.y, "test_weights": held.weights}
     symbols = Alphabet.of(rows).symbols
-    more = {"test_labels": held.y, "test_weights": held.weights}
     return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows, **more)
