@@ -68,6 +68,8 @@ class Column:
             symbols = _named(wanted, what)
         elif given.categories is not None:
             symbols = given.categories  # also those that never occur: the type says that they are possible
+            for symbol in symbols:
+                tagged(symbol, what)
         else:
             symbols = _found(present, given.name)
         if len(symbols) > MAX_STATES:

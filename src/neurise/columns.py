@@ -191,6 +191,8 @@ def is_table(data: Any, names: Any) -> bool:
         return False
     if frame_kind(data) is not None:
         return True
+    if isinstance(data, np.ma.MaskedArray):  # what is masked is no value, whatever stands there
+        data = np.ma.array(data, dtype=object).filled(None)
     try:
         array = as_array(data, "X")
     except ValueError:

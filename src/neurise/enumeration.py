@@ -37,7 +37,7 @@ def pairwise_law(model: Interactions) -> tuple[np.ndarray, float]:
     space = model.space
     if space.size > LIMIT:
         raise ValueError(
-            f"{space.size:,} configurations are too many to write out (the limit is {LIMIT:,}); draw samples instead"
+            f"{space.count} configurations are too many to write out (the limit is {LIMIT:,}); draw samples instead"
         )
     cut = space.sites // 2
     first, second = _half(model, 0, cut), _half(model, cut, space.sites)

@@ -124,32 +124,6 @@ def as_table(data: Any) -> Table:
     return Table(rows, [str(column.name) for column in given])
 
 
-def with_filled(data: Any, other: Any) -> Any:
-    """Put the values of another frame into the gaps of a data frame, by the names of the columns; all else stays as it is."""
-    if isinstance(data, Table):
-        rows, values = np.array(data, dtype=object), np.asarray(other, dtype=object)
-        gone = np.stack([given.missing for given in read_frame(data)], axis=1)
-        rows[gone] = values[gone]
-        return Table(rows, data.names)
-    narwhals = need("narwhals", "frames")
-    frame, found = (narwhals.from_native(part, eager_only=True) for part in (data, other))
-    index, columns = getattr(data, "index", None), []
-    for name in frame.columns:
-        series, values = frame[name], found[str(name) if str(name) in found.columns else name]
-        if hasattr(data, "iloc"):  # pandas puts values together by their index
-            values = narwhals.from_native(values.to_native().set_axis(index), series_only=True)
-        gone = series.is_null()
-        if series.dtype.is_float():
-            gone = gone | series.is_nan().fill_null(True)
-        if gone.any():
-            try:
-                series = series.zip_with(~gone, values if values.dtype == series.dtype else values.cast(series.dtype))
-            except Exception:  # types of which a library can make no mixture; what is there is in the other too
-                series = values
-        columns.append(series.alias(name))
-    return frame.select(*columns).to_native()
-
-
 def make_frame(kind: str, columns: Sequence[Column], tokens: np.ndarray, rng: np.random.Generator | None) -> Any:
     """Make a data frame of the library that was read, with the types and categories that its columns had."""
     made = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow}.get(kind)

@@ -16,6 +16,7 @@ from neurise.alphabet import Alphabet, Symbols, as_array, as_matrix, is_text, ki
 from neurise.columns import Columns, is_table, wanted_alphabets
 from neurise.columns import Rows as TableRows
 from neurise.fields import Field
+from neurise.frames import frame_kind
 from neurise.labels import Labels, as_labels
 from neurise.rows import Rows, likeness
 from neurise.space import MAX_STATES, Space
@@ -115,7 +116,7 @@ class Schema:
         sites = self.space.sites
         if not isinstance(clamp, np.ma.MaskedArray):
             clamp = np.asarray(clamp) if hasattr(clamp, "columns") else as_array(clamp, "clamp")
-        if clamp.shape not in ((sites,), (n, sites)):
+        if clamp.shape not in ((sites,), (1, sites), (n, sites)):
             raise ValueError(f"clamp has the shape {clamp.shape}; it must be ({sites},) or ({n}, {sites})")
         values, missing = self.encode_gaps(clamp if clamp.ndim == 2 else clamp[None], "clamp")
         holds = torch.ones_like(values, dtype=torch.bool) if missing is None else ~missing
@@ -125,6 +126,8 @@ class Schema:
     def _columns_of_clamp(self, columns: Columns, clamp: Any, n: int) -> tuple[Tensor, Tensor]:
         """Read a masked array, or a table in which the missing values are the model's to choose."""
         sites = self.space.sites
+        if frame_kind(clamp) is None and not isinstance(clamp, np.ma.MaskedArray):
+            clamp = np.array(clamp, dtype=object) if isinstance(clamp, list | tuple) else as_array(clamp, "clamp")
         if isinstance(clamp, np.ndarray) and clamp.shape == (sites,):
             clamp = clamp[None]
         found = columns.read(clamp, "clamp")

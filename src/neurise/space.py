@@ -73,12 +73,16 @@ class Space:
         """Return the space of the sites in another order, given as the site at each place."""
         return self if self.sizes is None else Space.of([self.sizes[site] for site in order])
 
+    @property
+    def count(self) -> str:
+        """Say how many configurations there are, as p^q where all sites have as many states."""
+        return f"{self.states}^{self.sites}" if self.sizes is None else f"{self.size:,}"
+
     def require_enumerable(self, limit: int = 2**28) -> None:
         """Refuse what needs one number for every configuration when there are too many of them."""
         if self.size > limit:
-            count = f"{self.states}^{self.sites}" if self.sizes is None else f"{self.size:,}"
             raise ValueError(
-                f"{count} configurations are too many to enumerate (the limit is {limit:,}); "
+                f"{self.count} configurations are too many to enumerate (the limit is {limit:,}); "
                 "use samples and metrics on samples instead"
             )
 

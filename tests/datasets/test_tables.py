@@ -242,7 +242,7 @@ def test_missing_values_below_a_header_stay_missing(tmp_path: Path) -> None:
     [
         ("x.csv", {"window": 3}, "read as a table, which has no window; it is for text"),
         ("x.csv", {"theta": 0.5}, "has no theta; it is for fasta"),
-        ("x.csv", {"kind": "tabel"}, "kind must be one of 'table', .*'fasta', 'text', got 'tabel'"),
+        ("x.csv", {"kind": "tabel"}, "kind must be one of 'table', .*'fasta', 'text', .*got 'tabel'"),
         ("x.csv", {"missing": "ignore"}, "no cell that holds 'ignore', which was to stand for a missing value"),
         ("x.npy", {"count_column": 0}, r"read as \.npy, which has no count_column"),
     ],

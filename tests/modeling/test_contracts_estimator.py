@@ -168,7 +168,7 @@ BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
     "weights of others": ({"X": tiny.spins(3), "weights": [1, 1]}, r"\(2,\)"),
     "one row": ({"X": tiny.spins(1)}, "one row"),
     "empty": ({"X": np.zeros((0, 3))}, "empty"),
-    "missing": ({"X": [[0, 1], [1, math.nan]]}, "nan at row 1, column 1"),
+    "nothing but gaps": ({"X": [[0, math.nan], [1, math.nan]]}, "no value at all in column 1"),
     "device": ({"X": tiny.spins(), "device": "abacus"}, "device 'abacus' cannot be used"),
     "steps": ({"X": tiny.spins(), "max_steps": 0}, "max_steps must be .* got 0"),
     "seconds": ({"X": tiny.spins(), "max_seconds": -1}, "max_seconds must be .* got -1"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -360,3 +362,23 @@ def test_what_is_wrong_inside_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="named after a value"):
         neurise.open_rows(tmp_path / "by")
     assert len(neurise.open_rows(str(tmp_path / "by" / "**" / "*.parquet"))) == 1
+
+
+def test_several_threads_may_read_at_once(folder: Path) -> None:
+    """A training that has ended may read ahead while the same rows are scored; an open Parquet file is not for two threads."""
+    stored = neurise.open_rows(folder)
+    inside, together = [0], [0]
+    opened = stored.reader._last[1]  # type: ignore[attr-defined]
+
+    def read(number: int, columns: list[str]) -> Any:
+        inside[0] += 1
+        together[0] = max(together[0], inside[0])
+        time.sleep(0.01)
+        inside[0] -= 1
+        return genuine(number, columns)
+
+    genuine, opened.read = opened.read, read
+    first = [piece for piece in stored.reader.pieces if piece.file == 0][:6]
+    with ThreadPoolExecutor(3) as threads:
+        assert [len(block) for block in threads.map(stored.reader.read, first)] == [2500] * 6
+    assert together[0] == 1

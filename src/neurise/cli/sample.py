@@ -230,14 +230,14 @@ def read_clamp(path: Path, model: Model) -> np.ma.MaskedArray[Any, Any]:
 
     import numpy as np
 
-    from neurise.alphabet import Alphabet
+    from neurise.columns import Columns
     from neurise.datasets.formats.csv import as_cells, parsing
     from neurise.datasets.formats.open import open_text
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     alphabet = model.schema_.alphabet
-    if not isinstance(alphabet, Alphabet):
+    if isinstance(alphabet, Columns):
         raise NotImplementedError(
             f"{path}: --clamp is for rows of one alphabet, and the columns of this model have their own"
         )

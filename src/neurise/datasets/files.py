@@ -293,11 +293,11 @@ def _dataset(path: Path, found: Mapping[str, Any]) -> Dataset:
     parts = {split: found[split] for split in ("train", "validation", "test") if split in found}
     for split, rows in parts.items():
         _check(path, split, rows, parts["train"], found)
-    filled, missing = gaps.filled(found["train"]) if found["train"].dtype.kind in "fO" else (None, None)
-    if missing is not None and "pmf" not in found:  # the alphabet is that of the values that are there
-        alphabet = Alphabet.of(filled)
-        return Dataset(path.name, Space(found["train"].shape[1], len(alphabet)), alphabet.symbols, **found)
-    alphabet = _alphabet(path, parts, found.get("alphabet"))
+    present = dict(parts)  # the alphabet is that of the values that are there
+    for split, rows in parts.items():
+        if rows.dtype.kind in "fO":
+            present[split] = gaps.filled(rows, f"{path}, {split},")[0]
+    alphabet = _alphabet(path, present, found.get("alphabet"))
     space = Space(parts["train"].shape[1], len(alphabet))
     law = draw = None
     if "pmf" in found:

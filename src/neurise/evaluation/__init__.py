@@ -23,8 +23,9 @@ from neurise.evaluation.learnt_from import with_training_rows
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
 from neurise.evaluation.table import frame, html, written
-from neurise.evaluation.tables import columns_of, on_tokens
+from neurise.evaluation.tables import columns_of, on_tokens, table_set
 from neurise.evaluation.unseen import described, held_back
+from neurise.frames import frame_kind
 from neurise.modeling.model import Model
 from neurise.space import Space
 
@@ -141,6 +142,8 @@ def evaluate(
 
 
 def _as_dataset(data: Any, model: Any, what: str = "data") -> Dataset:
+    if frame_kind(data) and not isinstance(getattr(getattr(model, "schema_", None), "alphabet", None), Alphabet):
+        return table_set(data)
     held = holdings.opened(data, what, sites=getattr(getattr(model, "space_", None), "sites", None))
     rows = as_matrix(held.X, what)
     symbols = Alphabet.of(rows).symbols

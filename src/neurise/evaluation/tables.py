@@ -16,6 +16,12 @@ from neurise.frames import Table, as_table, frame_kind
 from neurise.space import Space
 
 
+def table_set(rows: Any) -> Dataset:
+    """Make a data set of a table; its symbols are found where it is measured."""
+    table = as_table(rows)
+    return Dataset("the given rows", Space(len(table.names), 2), np.arange(2), test=table)
+
+
 def columns_of(model: Any, data: Dataset) -> Columns | None:
     """Return the columns that a model of a table knows, or that samples and data have together; None where there are none."""
     known = getattr(getattr(model, "schema_", None), "alphabet", None)
@@ -42,6 +48,9 @@ def on_tokens(model: Any, data: Dataset, columns: Columns) -> tuple[Any, Dataset
         rows = getattr(data, part)
         if rows is None:
             continue
+        if not isinstance(rows, Table):
+            names = ", ".join(map(repr, columns.names))
+            raise ValueError(f"{data.name} has no names of columns, and the model has: {names}")
         found = columns.read(rows, data.name)
         whole = np.asarray(~found.missing.any(1))
         if not whole.all():

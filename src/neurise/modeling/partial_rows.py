@@ -21,7 +21,8 @@ from torch import Generator, Tensor
 from neurise import checks, devices
 from neurise.alphabet import Symbols
 from neurise.categorical import draw, uniforms
-from neurise.frames import frame_kind, with_filled
+from neurise.filled_frames import with_filled
+from neurise.frames import as_table, frame_kind
 
 if TYPE_CHECKING:
     from neurise.modeling.model import Model
@@ -205,15 +206,19 @@ def drawn_from(part: Completions, generator: Generator) -> Tensor:
 
 def like(found: Any, X: Any, missing: np.ndarray) -> Any:
     """Put symbols that were found into the gaps of X: what is there stays as it is, and so does the type."""
+    values = as_table(found) if frame_kind(found) is not None else np.asarray(found)
     if frame_kind(X) is not None:
-        return with_filled(X, found)
+        return with_filled(X, values)
+    values = np.asarray(values)
     if isinstance(X, Tensor):
-        values = torch.as_tensor(np.asarray(found)).to(X.dtype)
-        return torch.where(torch.from_numpy(missing), values, X.detach().cpu())
+        return torch.where(torch.from_numpy(missing), torch.as_tensor(values).to(X.dtype), X.detach().cpu())
     if not isinstance(X, np.ndarray):
-        return found
+        rows = np.array(X, dtype=object) if isinstance(X, list | tuple) else values
+        if rows.shape != missing.shape:  # bit strings, which have no gaps
+            return values
+        return np.where(missing, values, rows).astype(values.dtype)
     filled = np.ma.getdata(X).copy()
-    filled[missing] = np.asarray(found)[missing]
+    filled[missing] = values[missing]
     return np.ma.array(filled) if isinstance(X, np.ma.MaskedArray) else filled
 
 
@@ -229,6 +234,8 @@ def predict_proba(model: Model, X: Symbols, column: Any, y: Any, seed: int | Non
 
 def law_of(model: Model, x: Tensor, missing: Tensor, place: int, y: Any, generator: Generator) -> Tensor:
     """Return the law of a place of the order given the other values of rows of tokens, (n, symbols)."""
+    if y is not None and np.ndim(y) and len(y) != len(x):
+        raise ValueError(f"y has {len(y)} labels for {len(x)} rows")
     gaps = missing.clone()
     gaps[:, place] = False
     size = int(digits_of(model)[place])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,17 @@ class ArrowFiles:
                     self.pieces.append(Piece(file, number, rows, first))
                 first += rows
         self._last: tuple[int, Any] = 0, opened[0]
+        self._alone = (
+            threading.Lock()
+        )  # an open file is not for two threads: a training that has ended may read ahead still
 
     def table(self, piece: Piece) -> Any:
         """Read the columns of a piece that are used, as a pyarrow table."""
-        if self._last[0] != piece.file:  # thousands of files are not kept open together
-            self._last = piece.file, _opened(self.files[piece.file])
         wanted = [*self.names, *(name for name in (self.label, self.count) if name)]
-        table = self._last[1].read(piece.number, wanted)
+        with self._alone:
+            if self._last[0] != piece.file:  # thousands of files are not kept open together
+                self._last = piece.file, _opened(self.files[piece.file])
+            table = self._last[1].read(piece.number, wanted)
         if len(table) != piece.rows:
             raise OSError(f"{self.files[piece.file]} has changed since it was opened")
         return table

@@ -44,3 +44,13 @@ def test_a_data_set_without_names_is_refused() -> None:
         "named", neurise.Space(2, 3), np.arange(3), train=Table(frame(seed=1).to_numpy(dtype=object), ["colour", "big"])
     )
     assert neurise.evaluate(model, named, samples=100).rows
+
+
+def test_a_model_of_an_array_is_measured_on_a_frame_as_on_an_array() -> None:
+    rows = np.random.default_rng(0).integers(0, 2, (60, 3))
+    model = neurise.Independent().fit(rows)
+    fresh = np.random.default_rng(1).integers(0, 2, (40, 3))
+    of_frame, of_array = (
+        neurise.evaluate(model, data, samples=50, baselines=False) for data in (pd.DataFrame(fresh), fresh)
+    )
+    assert [row.value for row in of_frame.rows] == [row.value for row in of_array.rows]
