@@ -73,6 +73,14 @@ class Conditionals(nn.Module, ABC):
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         r"""Return :math:`\log \mu_t(x_u = a \mid x_{-u}, y)` for every a, (..., states); t, u, y broadcast against x."""
 
+    def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor | None:
+        r"""Return :math:`\log \mu_0(x_u = a \mid x_o)` from the values o of each row that are there, (n, states).
+
+        u is (n,), x and ``missing`` are (n, sites). It is what a network learnt that was taught clean conditionals of rows
+        with gaps. None, the default: it can only be had by a sum over what is missing.
+        """
+        return None
+
     def hidden(self, t: Tensor) -> Tensor:
         """Return which sites, besides u, the conditional of step t does not look at, (..., sites) booleans."""
         ignored = self.ignored.expand(*t.shape, -1)

@@ -58,6 +58,17 @@ class Committee(Conditionals):
         answers = (weight * member.log_conditional(t, u, x, y) for weight, member in shares)
         return torch.log_softmax(sum(answers), dim=-1)  # type: ignore[arg-type]
 
+    def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor | None:
+        """Average the logarithms where every member that has a weight knows them, (n, states)."""
+        total = torch.zeros((), device=x.device)
+        for weight, member in zip(self.weights, self, strict=True):
+            if weight:
+                own = member.log_partial(u, x, missing, y)
+                if own is None:
+                    return None
+                total = total + weight * own
+        return torch.log_softmax(total, dim=-1)
+
     def plan(self, view: View) -> Plan | None:
         """Add the members' plans: a softmax does not see the constants that each of them lacks."""
         plans = list[Plan]()

@@ -51,6 +51,14 @@ class KnownSites(Conditionals):
         known = self.log_known(u, self.noise.visits(t).gather(-1, u[..., None]).squeeze(-1)).to(learnt.dtype)
         return torch.where((self.constant[u] >= 0)[..., None], known, learnt)
 
+    def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor | None:
+        """Return the learnt answer, and the known one at constant sites, (n, states)."""
+        learnt = self.inner.log_partial(u, x, missing, y)
+        if learnt is None:
+            return None
+        known = self.log_known(u, torch.zeros_like(u)).to(learnt.dtype)
+        return torch.where((self.constant[u] >= 0)[..., None], known, learnt)
+
     def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the conditionals of all sites, (n, sites, states); by one pass where the learnt ones come so."""
         if not self.inner.in_one_pass:

@@ -37,7 +37,14 @@ class NetworkConditionals(Conditionals):
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the log-softmax of the network, (..., states)."""
-        logits = self.network(t, u, x, self.hidden(t), y)
+        return self._answer(t, u, x, self.hidden(t), y)
+
+    def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor:
+        """Hide what is missing from the network at time 0, as it was in training."""
+        return self._answer(torch.zeros_like(u), u, x, missing | self.ignored, y)
+
+    def _answer(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None) -> Tensor:
+        logits = self.network(t, u, x, hidden, y)
         if self.noise.space.sizes is not None:
             logits = possible(logits, self.noise.space, u)
         return torch.log_softmax(logits, dim=-1)

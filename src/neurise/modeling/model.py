@@ -145,6 +145,10 @@ class Model(Estimator, ABC):
         """Return which rows have so few completions that they are summed over, (n,) booleans."""
         return partial_rows.counts(missing, partial_rows.digits_of(self)) <= partial_rows.MOST
 
+    def _learnt_law(self, x: Tensor, missing: Tensor, place: int) -> Tensor | None:
+        """Return the law of a place of the order given what is there, (n, states), if it was learnt as such; else None."""
+        return None
+
     def _complete(self, x: Tensor, missing: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         """Draw what is missing of rows (n, sites) given what is there."""
         return self._draw(Request(len(x), y, (x, ~missing), generator)).cpu()
@@ -383,6 +387,8 @@ class Model(Estimator, ABC):
         """Probabilities of each symbol of a column given the other values of the row, (N, symbols), in the alphabet's order.
 
         What X holds in that column is not looked at, and others may be missing. Without ``column`` it is the last one.
+        Missing ones are summed over, which takes long. A network that was fitted to rows with gaps and to clean conditionals
+        (``corrector__clean`` above 0) has learnt the answer itself, for gaps like those it was fitted to: one evaluation.
         """
         return partial_rows.predict_proba(self, X, column, y, seed)
 

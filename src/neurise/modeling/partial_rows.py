@@ -239,6 +239,9 @@ def law_of(model: Model, x: Tensor, missing: Tensor, place: int, y: Any, generat
     gaps = missing.clone()
     gaps[:, place] = False
     size = int(digits_of(model)[place])
+    learnt = model._learnt_law(x, gaps, place) if y is None else None
+    if learnt is not None:
+        return learnt[:, :size]
     small = model._summable(gaps)
     law = torch.empty(len(x), size, dtype=torch.float64)
     for rows in (torch.nonzero(small).flatten(), torch.nonzero(~small).flatten()):

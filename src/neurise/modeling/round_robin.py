@@ -237,6 +237,20 @@ class RoundRobinModel(ChainModel, TrainedModel):
         """Whether values were missing. Pairwise terms are left out then: their regressions know no marginals."""
         return hasattr(self, "schema_") and self.schema_.gaps > 0
 
+    def _learnt_law(self, x: Tensor, missing: Tensor, place: int) -> Tensor | None:
+        """Ask the networks, where they were taught conditionals of any site from rows with gaps."""
+        if not (self.corrector.clean and self._has_gaps) or self.is_mixture or self.schema_.labels is not None:
+            return None
+        found = list[Tensor]()
+        for rows in self.conditionals.blocks(len(x)):
+            own = x[rows].to(self.device_)
+            u = torch.full((len(own),), place, device=self.device_)
+            law = self.conditionals.log_partial(u, own, missing[rows].to(self.device_))
+            if law is None:
+                return None
+            found.append(law.double().softmax(-1).cpu())
+        return torch.cat(found) if found else None
+
     @property
     def _left_out(self) -> bool:
         """Whether pairwise terms might have been chosen, were it not for gaps."""
