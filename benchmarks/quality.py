@@ -5,8 +5,11 @@
     python benchmarks/quality.py dynamic_mnist --device cuda --seconds 480
     python benchmarks/quality.py caltech --device cuda --seeds 0 1 2
     python benchmarks/quality.py dwave --device cuda --seconds 120 --seeds 0 1 2 [--graph]
+    python benchmarks/quality.py parents --device cpu --source advantage41_q263 --seeds 0 1 2
     python benchmarks/quality.py protein --device cuda --seeds 0 1 2
     python benchmarks/quality.py debd --device cuda --names nltcs plants
+    python benchmarks/quality.py missing --names nltcs plants --seeds 0 1 2 --set 'network="masked"' --steps 1500
+    python benchmarks/quality.py imputation --device cpu --names adult --rows 4000 --gone 0.1 --seeds 0 1 2
     python benchmarks/quality.py ghz --device cuda
     python benchmarks/quality.py qubits --device cuda --seconds 480
 
@@ -62,10 +65,15 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--instances", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="of ising")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000], help="of ising")
     parser.add_argument("--names", nargs="+", default=["nltcs", "plants", "jester", "accidents", "dna", "mushrooms"])
-    parser.add_argument("--source", default="advantage41_q2084", help="of dwave")
-    parser.add_argument("--graph", action="store_true", help="of dwave: tell the model the couplers")
+    parser.add_argument("--source", default="advantage41_q2084", help="of dwave and parents")
+    parser.add_argument("--graph", action="store_true", help="of dwave and parents: tell the model the couplers")
     parser.add_argument("--draws", type=int, default=5000, help="of dwave and qubits")
     parser.add_argument("--copies", type=int, default=40, help="of dynamic_mnist: drawings of each digit")
+    parser.add_argument("--gone", type=float, default=0.2, help="of missing and imputation: the share that is removed")
+    parser.add_argument("--rows", type=int, default=4000, help="of imputation: how many rows of the table")
+    parser.add_argument(
+        "--methods", nargs="+", help="of imputation: neurise, forest, boosting, frequencies; default: all"
+    )
     parser.add_argument("--cells", type=int, default=25, help="of qubits: the side of the Chimera graph")
     parser.add_argument("--reads", type=int, default=100_000, help="of qubits")
     parser.add_argument("--strength", type=float, default=0.6, help="of qubits: the largest coupling")

@@ -46,10 +46,19 @@ KINDS: dict[str, dict] = {
     "depth 5": {"depth": 5},
     "width 24": {"width": 24, "keep_prob": 0.4},
     "one site": {"sites": 1, "keep_prob": 0.4},
+    "own alphabets": {"states": 4, "sizes": (3, 2, 4, 2, 1, 3)},
+    "own alphabets, heat bath": {
+        "states": 4,
+        "sizes": (3, 2, 4, 2, 1, 3),
+        "keep_prob": 0.4,
+        "cycles": 2,
+        "heat_bath": True,
+    },
 }
 PAIRWISE: dict[str, dict] = {
     "pairwise terms": {"pairwise": True, "sites": 40},
     "pairwise terms, three states": {"pairwise": True, "sites": 35, "states": 3},
+    "pairwise terms, own alphabets": {"pairwise": True, "sites": 35, "states": 4, "sizes": (3, 2, 4, 2, 1) * 7},
     "soft, pairwise terms": {"pairwise": True, "sites": 40, "keep_prob": 0.4, "constant": {39: 1}, "unseen": 0.05},
     "soft, pairwise terms, three states": {
         "pairwise": True,
@@ -80,6 +89,7 @@ def make(
     *,
     sites: int = 6,
     states: int = 2,
+    sizes: tuple[int, ...] | None = None,
     keep_prob: float = 0.0,
     cycles: int = 1,
     steps: int | None = None,
@@ -94,7 +104,7 @@ def make(
     **network: object,
 ) -> Conditionals:
     """Conditionals in float32 with weights of the size that training gives: every context has its own answer."""
-    noise = RoundRobin(Space(sites, states), keep_prob, cycles, steps, heat_bath=heat_bath)
+    noise = RoundRobin(Space(sites, states, sizes), keep_prob, cycles, steps, heat_bath=heat_bath)
     module = SiteMLP(noise.space, noise.num_steps, width=width, depth=depth, classes=classes, **network)
     generator = torch.Generator().manual_seed(7)
     module.reset(generator)

@@ -61,11 +61,11 @@ class Melting(Turns):
     def target(self, x_0, x_t, u):
         return x_t.gather(-1, u[:, None]).squeeze(-1)
 
-    def log_noised(self, law, visits):
+    def log_noised(self, law, visits, u=None):
         keep = self.kept(visits)[..., None]
         return torch.log(keep * law + (1 - keep) / self.space.states)
 
-    def log_noised_token(self, token, visits):
+    def log_noised_token(self, token, visits, u=None):
         return self.log_noised((token[..., None] == torch.arange(self.space.states)).double(), visits)
 
     def likelihood(self, x_u, t):

@@ -98,7 +98,9 @@ def test_the_name_of_what_is_wrong_is_the_callers() -> None:
 
 
 def test_the_number_of_columns_is_checked() -> None:
-    with pytest.raises(ValueError, match="X has 3 columns, but the model has 2 sites"):
+    with pytest.raises(
+        ValueError, match="X has 3 features, but neurise is expecting 2 features as input, one per site"
+    ):
         Alphabet.of([[0, 1]]).encode([[0, 1, 1]], sites=2)
 
 

@@ -19,7 +19,7 @@ def numbered(n: int, weights: list[float] | None = None, *, labels: bool = False
 @pytest.mark.parametrize("weights", [None, [0.5, 0.0, 3.0, 1.5], [1e-9, 2e-9, 3e-9, 4e-9], [1e12, 1.0, 1e12, 1.0]])
 def test_rows_are_drawn_in_proportion_to_their_weight(weights: list[float] | None) -> None:
     n = 40_000
-    x, y, fold = numbered(4, weights, labels=True).draw(n, generator=source())
+    x, y, fold, _ = numbered(4, weights, labels=True).draw(n, generator=source())
     assert y is not None
     assert fold is None
     assert torch.equal(x[:, 0].long(), y)  # labels go with their rows
@@ -39,7 +39,7 @@ def test_a_row_of_weight_zero_is_never_drawn_even_at_the_ends() -> None:
 
 @pytest.mark.parametrize(("weights", "n"), [(None, 103), ([1.0, 2.0, 5.0, 0.5], 170), (None, 3)])
 def test_spreading_gives_each_row_its_share_to_within_one(weights: list[float] | None, n: int) -> None:
-    x, _, _ = numbered(4, weights).spread(n, generator=source())
+    x, _, _, _ = numbered(4, weights).spread(n, generator=source())
     share = torch.tensor(weights or [1.0] * 4)
     counts = torch.bincount(x[:, 0].long(), minlength=4)
     assert ((counts - n * share / share.sum()).abs() <= 1).all()
@@ -47,7 +47,7 @@ def test_spreading_gives_each_row_its_share_to_within_one(weights: list[float] |
 
 
 def test_spreading_mixes_the_rows() -> None:
-    x, _, _ = numbered(4).spread(100, generator=source())
+    x, _, _, _ = numbered(4).spread(100, generator=source())
     assert not torch.equal(x[:, 0], x[:, 0].sort().values)
 
 

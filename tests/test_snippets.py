@@ -41,8 +41,8 @@ def name_of(page: Path) -> str:
 def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     settings = TrainedModel.settings
 
-    def few(model: TrainedModel, max_steps: Any, max_seconds: Any) -> Any:
-        return replace(settings(model, max_steps, max_seconds), max_steps=STEPS)
+    def few(model: TrainedModel, max_steps: Any, max_seconds: Any, sizes: Any = None) -> Any:
+        return replace(settings(model, max_steps, max_seconds, sizes), max_steps=STEPS)
 
     monkeypatch.setattr(TrainedModel, "settings", few)
     monkeypatch.setattr(regressions, "ITERATIONS", 2)

@@ -17,7 +17,10 @@ from neurise._version import __version__
 
 if TYPE_CHECKING:
     from neurise import datasets, dimod_bridge, exact, losses, metrics, povm, presets, structure, theory
+    from neurise.binning import bins
     from neurise.evaluation import evaluate
+    from neurise.holdings import counts
+    from neurise.imputer import Imputer
     from neurise.loading import load
     from neurise.modeling.groups import Architecture, Chain, Corrector
     from neurise.modeling.many import fit_many
@@ -30,7 +33,10 @@ if TYPE_CHECKING:
     from neurise.models.neurise import NeurISE
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
+    from neurise.mutagenesis import mutations
+    from neurise.scoring import surprise
     from neurise.space import Space
+    from neurise.stored import open_rows
     from neurise.training.settings import Training
 
 __all__ = [
@@ -41,6 +47,7 @@ __all__ = [
     "Architecture",
     "Chain",
     "Corrector",
+    "Imputer",
     "Independent",
     "Memorize",
     "Model",
@@ -49,6 +56,8 @@ __all__ = [
     "Space",
     "Training",
     "__version__",
+    "bins",
+    "counts",
     "datasets",
     "dimod_bridge",
     "evaluate",
@@ -57,9 +66,12 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "mutations",
+    "open_rows",
     "povm",
     "presets",
     "structure",
+    "surprise",
     "theory",
 ]
 
@@ -68,12 +80,18 @@ _PLACES = {
     "Architecture": "modeling.groups",
     "Chain": "modeling.groups",
     "Corrector": "modeling.groups",
+    "Imputer": "imputer",
     "Model": "modeling.model",
     "Space": "space",
     "Training": "training.settings",
+    "bins": "binning",
+    "counts": "holdings",
     "evaluate": "evaluation",
     "fit_many": "modeling.many",
     "load": "loading",
+    "mutations": "mutagenesis",
+    "surprise": "scoring",
+    "open_rows": "stored",
 }
 
 

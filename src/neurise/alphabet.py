@@ -70,7 +70,9 @@ class Alphabet:
         """Translate symbols to tokens, (N, sites) uint8; an unseen symbol is an error that shows where it stands."""
         matrix = as_matrix(data, what)
         if sites is not None and matrix.shape[1] != sites:
-            raise ValueError(f"{what} has {matrix.shape[1]} columns, but the model has {sites} sites")
+            raise ValueError(
+                f"{what} has {matrix.shape[1]} features, but neurise is expecting {sites} features as input, one per site"
+            )
         return torch.from_numpy(self.tokens(matrix, what))
 
     def tokens(self, matrix: np.ndarray, what: str) -> np.ndarray:
@@ -187,9 +189,11 @@ def as_matrix(data: Any, what: str = "X") -> np.ndarray:
     """Insist on a non-empty (N, sites) array."""
     matrix = as_array(data, what)
     if matrix.ndim != 2:
-        raise ValueError(f"{what} must be a matrix of N rows and one column a site; its shape is {matrix.shape}")
+        way = f"; Reshape your data: {what}[None] is one row" if matrix.ndim == 1 else ""
+        raise ValueError(f"{what} must be a matrix of N rows and one column a site; its shape is {matrix.shape}{way}")
     if 0 in matrix.shape:
-        raise ValueError(f"{what} is empty: its shape is {matrix.shape}")
+        lacking = "0 feature(s)" if matrix.shape[1] == 0 else "0 sample(s)"
+        raise ValueError(f"{what} is empty: {lacking} (shape={matrix.shape}) while a minimum of 1 is required.")
     return matrix
 
 
@@ -201,6 +205,8 @@ def as_array(data: Any, what: str) -> np.ndarray:
     if isinstance(data, np.ma.MaskedArray) and np.ma.getmaskarray(data).any():
         where = first(np.ma.getmaskarray(data))
         raise ValueError(f"{what} has a masked entry at {place_of(where)}; {NO_MISSING} here")
+    if hasattr(data, "toarray"):
+        raise ValueError(f"{what} is a sparse matrix, which is not supported; give {what}.toarray()")
     try:
         array = np.asarray(data)
     except ValueError as error:
@@ -250,6 +256,8 @@ def codes_of(array: np.ndarray, what: str) -> tuple[np.ndarray, str]:
     if kind in UNITS:
         refuse_where(np.char.str_len(array) != 1, array, what, "is not a single letter; give one letter a column")
         return array.astype(f"{kind}1").view(UNITS[kind]).astype(np.int64), f"{kind}1"
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: {what} holds values of type {array.dtype}; {NO_SYMBOL}")
     raise ValueError(f"{what} holds values of type {array.dtype}; {NO_SYMBOL}")
 
 

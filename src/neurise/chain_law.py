@@ -6,11 +6,13 @@ estimated: the law of a sampler is found by pushing the whole vector through its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from neurise.conditionals.base import Conditionals
 from neurise.laws import as_law
@@ -35,26 +37,32 @@ def chain_law(
     (p + 1)^q configurations, and ``start`` may be over these or over the p^q of the data.
     """
     noise, sweeps = conditionals.noise, sweeps or {}
-    on_the_way = Space(noise.space.sites, noise.tokens)  # with the noise's own symbol, where it has one
-    on_the_way.require_enumerable()
-    inside = (slice(0, noise.space.states),) * noise.space.sites  # configurations of the data among these
+    whole = on_the_way(noise)
+    whole.require_enumerable()
+    inside = tuple(slice(0, states) for states in noise.space.digits)  # configurations of the data among these
     if start is None:
         current = start_law(noise).to(conditionals.device)
-    elif len(start) == on_the_way.size:
+    elif len(start) == whole.size:
         current = start.to(conditionals.device, torch.float64, copy=True)
     else:
-        current = torch.zeros(on_the_way.size, dtype=torch.float64, device=conditionals.device)
-        current.view([noise.tokens] * noise.space.sites)[inside] = start.view([noise.space.states] * noise.space.sites)
+        current = torch.zeros(whole.size, dtype=torch.float64, device=conditionals.device)
+        current.view(whole.digits)[inside] = start.to(current).view(noise.space.digits)
     for t in reversed(range(noise.num_steps)):
         _push(conditionals, t, t % noise.space.sites, current, label)
         if sweeps.get(t):
             current = swept(conditionals.clean, current, label, t=t, sweeps=sweeps[t])
-    return current.view([noise.tokens] * noise.space.sites)[inside].reshape(-1)
+    return current.view(whole.digits)[inside].reshape(-1)
+
+
+def on_the_way(noise: SiteNoise) -> Space:
+    """Return the space of all that a chain passes: that of the data, or p + 1 tokens per site where noise has a mask."""
+    return noise.space if noise.tokens == noise.space.states else Space(noise.space.sites, noise.tokens)
 
 
 def start_law(noise: SiteNoise) -> Tensor:
     """Return the law that a reverse chain starts from, over all configurations on the way."""
-    return product_law([noise.start_law()] * noise.space.sites)
+    sites = noise.start_law().expand(noise.space.sites, -1)
+    return product_law([law[:states] for law, states in zip(sites, on_the_way(noise).digits, strict=True)])
 
 
 def product_law(sites: Sequence[Tensor]) -> Tensor:
@@ -83,9 +91,9 @@ def noised(pmf: Any, noise: SiteNoise, t: int) -> Tensor:
 
     Each site is noised by itself.
     """
-    current = as_law(pmf, noise.space.size, "pmf")
+    current, digits = as_law(pmf, noise.space.size, "pmf"), on_the_way(noise).digits
     for site, visits in enumerate(noise.visits(torch.tensor(t)).tolist()):
-        split = current.view(noise.tokens**site, noise.space.states, -1)
+        split = current.view(math.prod(digits[:site]), noise.space.digits[site], -1)
         current = noise.spread(split.transpose(1, 2), visits).transpose(1, 2).flatten()
     return current
 
@@ -95,13 +103,21 @@ def conditional(pmf: Any, space: Space, site: int) -> Tensor:
 
     A context of probability zero has none; it is given the uniform one.
     """
-    split = as_law(pmf, space.size, "pmf").view(space.states**site, space.states, -1)
+    split = split_at(as_law(pmf, space.size, "pmf"), space, site)
     context = split.sum(dim=1, keepdim=True)
-    return torch.where(context > 0, split / context, 1 / space.states)
+    return torch.where(context > 0, split / context, 1 / space.digits[site])
+
+
+def split_at(law: Tensor, space: Space, site: int) -> Tensor:
+    """View a law as (what stands before a site, the site, what stands after it)."""
+    return law.view(math.prod(space.digits[:site]), space.digits[site], -1)
 
 
 def out_of_order(law: Tensor, space: Space, order: Sequence[int]) -> Tensor:
-    """Rearrange a law over places of an order to one over the sites, ``order`` being the site at each place."""
+    """Rearrange a law over places of an order to one over the sites, ``order`` being the site at each place.
+
+    ``space`` is that of the places.
+    """
     places = [0] * len(order)
     for place, site in enumerate(order):
         places[site] = place
@@ -112,7 +128,12 @@ def in_order(law: Tensor, space: Space, order: Sequence[int]) -> Tensor:
     """Undo :func:`out_of_order`: rearrange a law over sites to one over places of an order."""
     if list(order) == list(range(space.sites)):
         return law
-    return law.view([space.states] * space.sites).permute(list(order)).reshape(-1)
+    return law.view(space.digits).permute(list(order)).reshape(-1)
+
+
+def padded(law: Tensor, states: int) -> Tensor:
+    """Give a law over the states that a site has a zero for each of the others, (..., states)."""
+    return functional.pad(law, (0, states - law.shape[-1]))
 
 
 def _push(
@@ -120,9 +141,11 @@ def _push(
 ) -> None:
     """Replace the law of X_{t+1} by that of X_t, in place; or that of X_t by what redrawing a site makes of it."""
     noise = conditionals.noise
-    split = current.view(noise.tokens**site, noise.tokens, -1)
+    split = split_at(current, on_the_way(noise), site)
     for before, after, learnt in contexts(conditionals, t, site, label):
         block = split[before, :, after].transpose(1, 2)
+        if block.shape[-1] == noise.space.states + 1:  # laws on the way have a place for every token
+            learnt = padded(learnt, noise.space.states)
         pushed = noise.push_redraw(block, learnt) if heat_bath else noise.push(block, learnt, t)
         split[before, :, after] = pushed.transpose(1, 2)
 
@@ -132,14 +155,16 @@ def contexts(
 ) -> Iterator[tuple[slice, slice, Tensor]]:
     """Evaluate the conditional of a site at time t in every context, in batches: (before, after, (before, after, states)).
 
-    A context is (what stands before the site, what stands after it). Where all sites of one side are hidden, one
-    evaluation serves for all of that side: with hard noise the last cycle costs p^q evaluations instead of q p^q.
+    States are those that the site has. A context is (what stands before the site, what stands after it). Where all sites of
+    one side are hidden, one evaluation serves for all of that side: with hard noise the last cycle costs p^q evaluations
+    instead of q p^q.
     """
-    space, device = Space(conditionals.noise.space.sites, conditionals.noise.tokens), conditionals.device
+    space, device = on_the_way(conditionals.noise), conditionals.device
+    states = conditionals.noise.space.digits[site]
     step, place = (torch.tensor([number], device=device) for number in (t, site))
     hidden = conditionals.hidden(step)[0]
-    left, right = Space(site, space.states) if site else None, space.sites - 1 - site
-    counts = [space.states**site, space.states**right]
+    left, right = (space.part(*ends) if ends[0] < ends[1] else None for ends in ((0, site), (site + 1, space.sites)))
+    counts = [1 if side is None else side.size for side in (left, right)]
     blind = [bool(hidden[:site].all()), bool(hidden[site + 1 :].all())]
     seen = [1 if blind[side] else counts[side] for side in (0, 1)]
     rows = max(1, BUDGET[device.type if device.type in BUDGET else "cpu"] // conditionals.bytes_per_row)
@@ -151,10 +176,10 @@ def contexts(
             x = torch.zeros((*shape, space.sites), dtype=torch.uint8, device=device)
             if left is not None:
                 x[:, :, :site] = left.configurations(b, b + shape[0], device=device)[:, None]
-            if right:
-                x[:, :, site + 1 :] = Space(right, space.states).configurations(a, a + shape[1], device=device)
+            if right is not None:
+                x[:, :, site + 1 :] = right.configurations(a, a + shape[1], device=device)
             flat = conditionals.log_conditional(step, place, x.flatten(0, 1), label)
-            learnt = torch.softmax(flat.double(), dim=-1).view(*shape, -1)
+            learnt = torch.softmax(flat.double(), dim=-1).view(*shape, -1)[..., :states]
             yield (
                 slice(None) if blind[0] else slice(b, b + shape[0]),
                 slice(None) if blind[1] else slice(a, a + shape[1]),

@@ -46,6 +46,32 @@ class Dataset:
         default_factory=dict
     )  # where it comes from: source, licence, qubit ids, diagnostics
 
+    def __repr__(self) -> str:
+        parts = {"": self.train, " validation": self.validation, " test": self.test}
+        rows = " + ".join(f"{len(part):,}{name}" for name, part in parts.items() if part is not None)
+        known = ", law known" if self.law is not None or self.draw is not None else ""
+        size = f"{self.space.sites:,} sites, {self.space.states} states"
+        return f"Dataset({self.name}: {f'{rows} rows of ' if rows else ''}{size}{known})"
+
+    def _repr_html_(self) -> str:
+        from neurise import notebook, shown  # notebooks alone ask for this
+
+        parts = {"rows": self.train, "validation": self.validation, "test": self.test}
+        couplers = None if self.edges is None else len(self.edges)
+        known = {"all probabilities": self.law, "exact samples": self.draw, "energies": self.log_weight}
+        facts = {
+            **{name: f"{len(part):,}" for name, part in parts.items() if part is not None},
+            "sites": f"{self.space.sites:,}" + (f" ({' × '.join(map(str, self.shape))})" if self.shape else ""),
+            "symbols": f"{self.space.states}: {shown.value(self.symbols.tolist())}",
+            "labels": "" if self.labels is None else f"{len(np.unique(self.labels)):,} classes",
+            "weights": "" if self.weights is None else f"{self.weights.sum():,.6g} in all",
+            "known": ", ".join(name for name, part in known.items() if part is not None),
+            "couplers": "" if couplers is None else f"{couplers:,}",
+            **{name: entry for name, entry in self.info.items() if isinstance(entry, str)},
+            **{name: f"{entry:,.6g}" for name, entry in self.info.items() if isinstance(entry, int | float)},
+        }
+        return notebook.box(self.name, "data set", notebook.facts({name: text for name, text in facts.items() if text}))
+
     @cached_property
     def pmf(self) -> np.ndarray | None:
         """All p^q probabilities, first site most significant; None where they are not known."""

@@ -19,8 +19,8 @@ BLOCK = 2**18
 def tokens_at(space: Space, index: np.ndarray) -> np.ndarray:
     """Configurations at given places of a law, (n, sites) tokens."""
     tokens = np.empty((len(index), space.sites), dtype=np.uint8)
-    for site in reversed(range(space.sites)):
-        index, tokens[:, site] = np.divmod(index, space.states)
+    for site, states in reversed(list(enumerate(space.digits))):
+        index, tokens[:, site] = np.divmod(index, states)
     return tokens
 
 
@@ -37,8 +37,7 @@ def pairwise_law(model: Interactions) -> tuple[np.ndarray, float]:
     space = model.space
     if space.size > LIMIT:
         raise ValueError(
-            f"{space.states}^{space.sites} configurations are too many to write out (the limit is {LIMIT:,}); "
-            "draw samples instead"
+            f"{space.count} configurations are too many to write out (the limit is {LIMIT:,}); draw samples instead"
         )
     cut = space.sites // 2
     first, second = _half(model, 0, cut), _half(model, cut, space.sites)
@@ -53,8 +52,9 @@ def pairwise_law(model: Interactions) -> tuple[np.ndarray, float]:
     tops, sums = np.empty(len(blocks)), np.empty(len(blocks))
     for number, rows in enumerate(blocks):
         exponents = own_first[rows, None]
-        for terms in reversed(cross[rows].swapaxes(0, 1)):  # the first site is the most significant
-            exponents = (terms[:, :, None] + exponents[:, None, :]).reshape(len(terms), -1)
+        second_half = zip(cross[rows].swapaxes(0, 1), space.digits[cut:], strict=True)
+        for terms, states in reversed(list(second_half)):  # the first site is the most significant
+            exponents = (terms[:, :states, None] + exponents[:, None, :]).reshape(len(terms), -1)
         exponents += own_second
         tops[number] = exponents.max()  # each block is scaled by its own maximum
         exponents -= tops[number]
@@ -71,7 +71,7 @@ def _half(model: Interactions, start: int, stop: int) -> np.ndarray:
     """All configurations of some of the sites, (p^n, n) tokens."""
     if start == stop:
         return np.zeros((1, 0), dtype=np.uint8)
-    return Space(stop - start, model.states).configurations().numpy()
+    return model.space.part(start, stop).configurations().numpy()
 
 
 def _own(model: Interactions, half: np.ndarray, start: int) -> np.ndarray:

@@ -18,8 +18,11 @@ from neurise.chain_law import (
     contexts,
     in_order,
     noised,
+    on_the_way,
     out_of_order,
+    padded,
     product_law,
+    split_at,
     start_law,
     swept,
 )
@@ -80,9 +83,14 @@ def law(model: Sampler, y: Any = None, *, start: Any = None, sweeps: Any = None)
     begin = None
     if start is not None:
         wider = Space(space.sites, space.states + 1) if len(start) != space.size and _has_mask(model) else space
-        begin = in_order(as_law(start, wider.size, "start"), wider, model.order_)
+        begin = in_order(as_law(start, wider.size, "start"), _of_sites(wider, model.order_), model.order_)
     parts = [weight * model.chain_law(label, begin, sweeps) for label, weight in model.label_terms(y)]
     return out_of_order(torch.stack(parts).sum(0) if len(parts) > 1 else parts[0], space, model.order_)
+
+
+def _of_sites(space: Space, order: Sequence[int]) -> Space:
+    """Return the space of the user's sites for that of the places of an order."""
+    return space.in_order([list(order).index(site) for site in range(space.sites)])
 
 
 def _has_mask(model: Any) -> bool:
@@ -101,20 +109,22 @@ def bound(model: ReverseChain, pmf: Any, start: Any = None, *, y: Any = None) ->
     conditionals = model.conditionals
     noise, space = conditionals.noise, conditionals.noise.space
     target = as_law(pmf, space.size, "pmf").to(conditionals.device)
-    in_chain = in_order(target, space, model.order_)
+    in_chain = in_order(target, _of_sites(space, model.order_), model.order_)
     terms = model.label_terms(y)
     if len(terms) > 1:
         raise ValueError("the theorem is about one reverse chain; a model with labels has one for each: give y")
-    tokens = torch.arange(noise.tokens, device=conditionals.device)
+    whole = on_the_way(noise)
     truth, eta = ExactConditionals(in_chain, noise), 0.0
     for t in range(noise.num_steps):
         site = t % space.sites
-        mass = noised(in_chain, noise, t).view(noise.tokens**site, noise.tokens, -1).sum(1)
+        mass = split_at(noised(in_chain, noise, t), whole, site).sum(1)
+        tokens = torch.arange(whole.digits[site], device=conditionals.device)
         for before, after, learnt in contexts(conditionals, t, site, terms[0][0]):
             known = truth.table(t, site)[before, :, after].transpose(1, 2)  # (before, after, states)
             true = torch.where(mass[before, after][..., None] > 0, known, learnt)
             step = torch.tensor([t], device=conditionals.device)
-            kernels = [noise.reverse(law.log()[..., None, :], tokens, step).exp() for law in (learnt, true)]
+            log_laws = [padded(law, space.states).log()[..., None, :] for law in (learnt, true)]
+            kernels = [noise.reverse(log_law, tokens, step).exp() for log_law in log_laws]
             eta = max(eta, float(0.5 * (kernels[0] - kernels[1]).abs().sum(dim=-1).max()))
     own = start_law(noise).to(conditionals.device)
     delta = distance(noised(in_chain, noise, noise.num_steps), own)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from neurise.chain_law import chain_law
+from neurise.chain_law import chain_law, on_the_way, padded
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.laws import as_law
 from neurise.noise.base import SiteNoise
@@ -65,21 +66,23 @@ class ExactConditionals(Conditionals):
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Look the true conditional up, (..., states)."""
-        space, tokens = self.noise.space, self.noise.tokens
-        place = Space(space.sites, tokens).index(x)
+        space, whole = self.noise.space, on_the_way(self.noise)
+        place = whole.index(x)
         leading = (t + u + place).shape
         index = place.expand(leading)
-        result = torch.empty((*leading, space.states), dtype=torch.float64)
+        result = torch.zeros((*leading, space.states), dtype=torch.float64)
         steps, places = t.expand(leading), u.expand(leading)
         for step, site in {*zip(steps.flatten().tolist(), places.flatten().tolist(), strict=True)}:
             here = (steps == step) & (places == site)
-            after = tokens ** (space.sites - 1 - site)
-            context = index[here]
-            result[here] = self.table(step, site)[context // (after * tokens), :, context % after]
+            after, context, table = math.prod(whole.digits[site + 1 :]), index[here], self.table(step, site)
+            found = table[context // (after * whole.digits[site]), :, context % after]
+            result[here] = padded(found, space.states)
         return result.log()
 
     def table(self, t: int, site: int) -> Tensor:
         r"""Return the conditional of a site at time t in every context, (m^u, p, m^{q−1−u}) for m tokens on the way.
+
+        Where sites have alphabets of their own, p is the size of the site's.
 
         Sites are noised independently of each other. So the other sites are noised first, which gives the law λ of
         :math:`x_{0,u}` given what they are by time t, and then λ is noised by the visits to u itself. A context of
@@ -89,14 +92,14 @@ class ExactConditionals(Conditionals):
             noise, axes = self.noise, range(self.noise.space.sites)
             visits = noise.visits(torch.tensor(t)).tolist()
             hidden = self.hidden(torch.tensor(t)).tolist()
-            joint = self.pmf.view([noise.space.states] * len(axes))
+            joint, whole = self.pmf.view(noise.space.digits), on_the_way(noise)
             for other in axes:
                 if other != site:
                     moved = joint.movedim(other, -1)
                     spread = moved.sum(-1, keepdim=True) if hidden[other] else noise.spread(moved, visits[other])
-                    joint = spread.expand(*spread.shape[:-1], noise.tokens).movedim(-1, other)
+                    joint = spread.expand(*spread.shape[:-1], whole.digits[other]).movedim(-1, other)
             mass = joint.sum(dim=site, keepdim=True)
-            clean = torch.where(mass > 0, joint / mass, 1 / noise.space.states).movedim(site, -1)
+            clean = torch.where(mass > 0, joint / mass, 1 / noise.space.digits[site]).movedim(site, -1)
             law = noise.log_noised(clean, torch.tensor(visits[site], device=clean.device)).exp().movedim(-1, site)
-            self._tables[t, site] = law.reshape(noise.tokens**site, noise.space.states, -1)
+            self._tables[t, site] = law.reshape(math.prod(whole.digits[:site]), noise.space.digits[site], -1)
         return self._tables[t, site]

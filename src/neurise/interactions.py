@@ -21,12 +21,18 @@ FEW = 32
 class Interactions:
     r"""The law :math:`\mu \propto e^{H}`, :math:`H(x) = \sum_{(i,j)} W_{ij}(x_i, x_j) + \sum_i f_i(x_i)`, on tokens.
 
-    A pair may be given several times: its tables add up. Inside, every pair is there once, as i < j.
+    A pair may be given several times: its tables add up. Inside, every pair is there once, as i < j. ``sizes`` says how many
+    of the states each site has, where they differ: the fields of the others are −∞.
     """
 
-    def __init__(self, edges: np.ndarray, tables: np.ndarray, fields: np.ndarray) -> None:
+    def __init__(
+        self, edges: np.ndarray, tables: np.ndarray, fields: np.ndarray, sizes: Sequence[int] | None = None
+    ) -> None:
         self.fields = np.array(fields, dtype=np.float64)  # (sites, states); a copy, so that nobody changes the law
-        self.space = Space(*self.fields.shape)
+        sites, states = self.fields.shape
+        self.space = Space(sites, states, None if sizes is None else tuple(sizes))
+        if self.space.sizes is not None:
+            self.fields[~self.space.allowed().numpy()] = -np.inf
         pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
         given = np.asarray(tables, dtype=np.float64).reshape(-1, self.space.states, self.space.states)
         turned = pairs[:, 0] > pairs[:, 1]

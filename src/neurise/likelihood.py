@@ -1,6 +1,8 @@
-"""Exact likelihood where it exists, and the evidence lower bound everywhere."""
+"""Exact likelihood where it exists, and the evidence lower bound everywhere; whole, and site by site."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import torch
 from torch import Generator, Tensor
@@ -18,12 +20,21 @@ def log_prob(conditionals: Conditionals, x: Tensor, y: Tensor | None = None) -> 
     Sites are generated from the last to the first, each from those after it (hard noise; sites before u are hidden). It is
     the likelihood of the chain without sweeps.
     """
-    device, values = conditionals.device, []
+    return torch.cat([terms.sum(1) for terms in _log_terms(conditionals, x, y)])
+
+
+@torch.no_grad()
+def log_terms(conditionals: Conditionals, x: Tensor, y: Tensor | None = None) -> Tensor:
+    """Return the terms of :func:`log_prob`, the log-probability of each site given those after it, (N, sites) float64."""
+    return torch.cat(list(_log_terms(conditionals, x, y)))
+
+
+def _log_terms(conditionals: Conditionals, x: Tensor, y: Tensor | None) -> Iterator[Tensor]:
+    device = conditionals.device
     for rows in conditionals.blocks(len(x), cached=True):
         block, labels = x[rows].to(device), None if y is None else y[rows].to(device)
         log_conditionals = conditionals.log_conditionals(block, labels)  # (n, sites, states)
-        values.append(log_conditionals.gather(-1, block.long()[..., None]).squeeze(-1).double().sum(1).cpu())
-    return torch.cat(values)
+        yield log_conditionals.gather(-1, block.long()[..., None]).squeeze(-1).double().cpu()
 
 
 @torch.no_grad()
@@ -38,8 +49,20 @@ def elbo(conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, gene
     Each divergence is over the tokens of one site and summed exactly; only :math:`X_{t+1}` is drawn, in one shot, on paths
     that end where the chain may start (:meth:`SiteNoise.pinned`). It bounds the likelihood of the chain without sweeps.
     """
+    return -_divergences(conditionals, x, y, generator).sum(1) - conditionals.noise.start_divergence()
+
+
+@torch.no_grad()
+def elbo_terms(conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, generator: Generator) -> Tensor:
+    """Return the terms of :func:`elbo`, the steps of each site together, (N, sites) float64; all bear the same of the start."""
+    start = conditionals.noise.start_divergence() / conditionals.noise.space.sites
+    return -_divergences(conditionals, x, y, generator) - start
+
+
+def _divergences(conditionals: Conditionals, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
+    """Draw the divergences of all steps, and add up those of each site, (N, sites) float64."""
     noise, device = conditionals.noise, conditionals.device
-    parts = []
+    total = torch.zeros(len(x), noise.space.sites, dtype=torch.float64)
     for rows, steps in _blocks(len(x), noise.num_steps, conditionals):
         clean, labels = x[rows].to(device), None if y is None else y[rows].to(device)
         t = torch.arange(steps.start, steps.stop, device=device)[:, None]  # (S, 1)
@@ -53,8 +76,8 @@ def elbo(conditionals: Conditionals, x: Tensor, y: Tensor | None = None, *, gene
         log_step = noise.reverse(conditionals.log_conditional(t, u, later, labels), x_u, t).double()
         bridge = noise.bridge(x_0u, x_u, t)
         divergence = torch.where(bridge > -torch.inf, bridge.exp() * (bridge - log_step), 0.0).sum(-1)
-        parts.append((rows, -divergence.sum(0).cpu()))
-    return _gather(parts, len(x)) - noise.start_divergence()
+        total[rows] = total[rows].index_add(1, u.flatten().cpu(), divergence.T.cpu())
+    return total
 
 
 def _blocks(rows: int, steps: int, conditionals: Conditionals) -> list[tuple[slice, slice]]:
@@ -65,10 +88,3 @@ def _blocks(rows: int, steps: int, conditionals: Conditionals) -> list[tuple[sli
         for row_slice in batches(rows, size * min(steps, max(1, MEMORY_BUDGET // size)))
         for step_slice in batches(steps, size * (row_slice.stop - row_slice.start))
     ]
-
-
-def _gather(parts: list[tuple[slice, Tensor]], n: int) -> Tensor:
-    total = torch.zeros(n, dtype=torch.float64)
-    for rows, value in parts:
-        total[rows] += value
-    return total

@@ -1,7 +1,10 @@
-r"""Losses for single-site conditionals, all of one signature: ``loss(logits, x_u) -> one value an example``.
+r"""Losses for single-site conditionals, all of one signature: ``loss(logits, x_u, allowed=None) -> one value an example``.
 
 ``logits`` is :math:`f(t, u, x_{-u})`, (..., states); ``x_u`` the token that was observed, (...). Every loss here is
 minimised, on average over :math:`x_u \sim \mu_t(\cdot \mid x_{-u})`, where :math:`\mathrm{softmax}(f) = \mu_t(\cdot \mid x_{-u})`.
+
+``allowed`` (..., states) says which states a site has, where columns have alphabets of their own. The loss is then that of the
+allowed logits alone: p is their number, means and sums run over them, and the others have no gradient.
 """
 
 from __future__ import annotations
@@ -15,19 +18,20 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-Loss = Callable[[Tensor, Tensor], Tensor]
+Loss = Callable[..., Tensor]
+"""``loss(logits, x_u, allowed=None)``."""
 
 STEEPEST = 1e4
 """No logit gets a larger gradient from :class:`TemperedScreening`."""
 
 
-def screening(logits: Tensor, x_u: Tensor) -> Tensor:
+def screening(logits: Tensor, x_u: Tensor, allowed: Tensor | None = None) -> Tensor:
     r"""Interaction-screening loss of NeurISE, :math:`\exp(-\langle \Phi(x_u), f \rangle)`.
 
     :math:`\Phi` centres over the alphabet, so that :math:`\langle \Phi(a), f \rangle = f_a - \bar f`. At the minimum its
     value is :math:`p\,(\prod_a \mu_a)^{1/p}`.
     """
-    energy = logits - logits.mean(dim=-1, keepdim=True)
+    energy = logits - _mean(logits, allowed)[..., None]
     return torch.exp(-_pick(energy, x_u))
 
 
@@ -45,10 +49,11 @@ class WeightedScreening:
     def __post_init__(self) -> None:
         _check_power("alpha", self.alpha)
 
-    def __call__(self, logits: Tensor, x_u: Tensor) -> Tensor:
+    def __call__(self, logits: Tensor, x_u: Tensor, allowed: Tensor | None = None) -> Tensor:
         """Return the loss of each example."""
-        mean = logits.mean(dim=-1)
-        log_weight = math.log(logits.shape[-1]) + mean - torch.logsumexp(logits, dim=-1)
+        mean = _mean(logits, allowed)
+        states = math.log(logits.shape[-1]) if allowed is None else allowed.sum(-1).to(logits.dtype).log()
+        log_weight = states + mean - torch.logsumexp(_only(logits, allowed), dim=-1)
         # One exponential of the sum: the weight is tiny exactly where screening is huge.
         return torch.exp(self.alpha * log_weight.detach() - (_pick(logits, x_u) - mean))
 
@@ -77,8 +82,10 @@ class TemperedScreening:
     def __post_init__(self) -> None:
         _check_power("gamma", self.gamma)
 
-    def __call__(self, logits: Tensor, x_u: Tensor) -> Tensor:
+    def __call__(self, logits: Tensor, x_u: Tensor, allowed: Tensor | None = None) -> Tensor:
         """Return the loss of each example."""
+        if allowed is not None:
+            return self._of_some(logits, x_u, allowed)
         gamma, fixed, states = self.gamma, logits.detach(), logits.shape[-1]
         if states == 1:  # nothing to choose from, and no spread to divide by
             return screening(logits, x_u)
@@ -92,6 +99,18 @@ class TemperedScreening:
         log_slope = _pick(slopes, x_u) - steepest + steepest.clamp(max=math.log(STEEPEST))
         centred = _pick(logits, x_u) - (log_r.exp() * logits).sum(dim=-1)
         return torch.exp(log_slope + (centred.detach() - centred))
+
+    def _of_some(self, logits: Tensor, x_u: Tensor, allowed: Tensor) -> Tensor:
+        """Return the loss of the allowed logits; of one that is alone it is 1, as that of screening is."""
+        gamma, fixed, count = self.gamma, logits.detach(), allowed.sum(-1)
+        log_p, log_r = (torch.log_softmax(_only(power * fixed, allowed), dim=-1) for power in (1.0, gamma))
+        log_w = torch.log((count - 1).clamp(min=1).to(log_p.dtype)) + _mean(log_p, allowed)
+        log_weight = (1 - gamma) * log_w + gamma * _log_spread(log_p) - _log_spread(log_r)
+        slopes = torch.where(allowed, log_weight[..., None] + log_r - log_p, -torch.inf)
+        steepest = slopes.amax(dim=-1)
+        log_slope = _pick(slopes, x_u) - steepest + steepest.clamp(max=math.log(STEEPEST))
+        centred = _pick(logits, x_u) - torch.where(allowed, log_r.exp() * logits, 0.0).sum(dim=-1)
+        return torch.exp(torch.where(count > 1, log_slope, 0.0) + (centred.detach() - centred))
 
 
 weighted_screening, tempered_screening = WeightedScreening, TemperedScreening
@@ -107,9 +126,9 @@ def _tempered_pair(logits: Tensor, x_u: Tensor, gamma: float) -> Tensor:
     return torch.exp(log_weight - (log_weight + size - math.log(2 * STEEPEST)).clamp(min=0) - gap)
 
 
-def cross_entropy(logits: Tensor, x_u: Tensor) -> Tensor:
+def cross_entropy(logits: Tensor, x_u: Tensor, allowed: Tensor | None = None) -> Tensor:
     r"""Negative log-likelihood of the conditional (pseudo-likelihood), :math:`-\log \mathrm{softmax}(f)_{x_u}`, in nats."""
-    return -_pick(torch.log_softmax(logits, dim=-1), x_u)
+    return -_pick(torch.log_softmax(_only(logits, allowed), dim=-1), x_u)
 
 
 @lru_cache
@@ -152,6 +171,18 @@ def _log_spread(log_p: Tensor) -> Tensor:
     log_rho = torch.logsumexp(others, dim=-1)
     share = torch.exp(torch.logsumexp(2 * others, dim=-1) - log_rho)
     return log_rho + torch.log(2 - log_rho.exp() - share)
+
+
+def _mean(logits: Tensor, allowed: Tensor | None) -> Tensor:
+    """Mean over the states that a site has, (...)."""
+    if allowed is None:
+        return logits.mean(dim=-1)
+    return torch.where(allowed, logits, 0.0).sum(dim=-1) / allowed.sum(dim=-1)
+
+
+def _only(logits: Tensor, allowed: Tensor | None) -> Tensor:
+    """Logits of the states that a site has, −∞ for the others."""
+    return logits if allowed is None else logits.masked_fill(~allowed, -math.inf)
 
 
 def _pick(values: Tensor, x_u: Tensor) -> Tensor:

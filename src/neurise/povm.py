@@ -22,6 +22,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from neurise import shown
+
 PAULI: Mapping[str, np.ndarray] = {
     "I": np.eye(2, dtype=complex),
     "X": np.array([[0, 1], [1, 0]], dtype=complex),
@@ -62,6 +64,9 @@ class Povm:
     name: str
     weights: np.ndarray  # (4,), tr(M_a) / 2
     bloch: np.ndarray  # (4, 3), of length at most 1, or M_a would not be positive
+
+    def __repr__(self) -> str:
+        return shown.record(self)
 
     @cached_property
     def elements(self) -> np.ndarray:

@@ -1,13 +1,19 @@
-"""A progress line: redrawn in place on a terminal, a plain line now and then in a log file."""
+"""How far a long computation is: redrawn in place in a terminal or a notebook, a plain line now and then in a log file."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+
+if TYPE_CHECKING:
+    from neurise.progress_display import Display
 
 LINE_EVERY = 10.0
 """Seconds between two lines where the output is not a terminal."""
+REDRAWN_EVERY = 0.1
+"""Seconds between two drawings of a line that is redrawn in place."""
 
 
 class Progress:
@@ -16,6 +22,9 @@ class Progress:
     A computation that goes on from an earlier one says how much was ``done`` and what ``fraction`` that was, so that the
     rate and the time left are those of now.
     """
+
+    drawing: ClassVar[Progress | None] = None
+    """The one whose line is being redrawn: a terminal has room for one."""
 
     def __init__(
         self,
@@ -29,20 +38,19 @@ class Progress:
     ) -> None:
         self.what, self.unit, self.stream = what, unit, stream or sys.stderr
         self.silent = verbose is False
-        self.terminal = self.stream.isatty()
+        self.display = None if self.silent else _display(self.stream)
         self.insist = verbose is True  # a last line even of a short run in a log
         self.began = self.last = time.monotonic()
         self.done, self.fraction = done, fraction
         self.shown = False
-        self.open = False  # whether the terminal's cursor stands behind a line that is still to be redrawn
 
     def update(self, done: int, fraction: float, *facts: str, last: bool = False) -> None:
         """Show the state, unless it was shown a moment ago."""
         now = time.monotonic()
         if self.silent:
             return
-        pause = 0.1 if self.terminal else LINE_EVERY
-        closing = last and (self.shown or self.insist or self.terminal)
+        pause = LINE_EVERY if self.display is None else REDRAWN_EVERY
+        closing = last and (self.shown or self.insist or self.display is not None)
         if now - self.last < pause and not closing:
             return
         self.last, self.shown = now, True
@@ -50,16 +58,19 @@ class Progress:
         gained = fraction - self.fraction
         left = f"{_clock(spent * (1 - fraction) / gained)} left" if gained > 0 and fraction < 1 else _clock(spent)
         rate = f"{(done - self.done) / spent:,.0f}/s"
-        line = "  ".join([self.what, f"{fraction:4.0%}", f"{done:,} {self.unit}", rate, left, *facts])
-        if self.terminal:
-            filled = round(20 * fraction)
-            self.stream.write(f"\r\x1b[2K{'━' * filled}{'╌' * (20 - filled)} {line}")
-            self.open = True
-            if last:
-                self.close()
-        else:
-            self.stream.write(line + "\n")
-        self.stream.flush()
+        begin, counted = [self.what, f"{fraction:4.0%}"], [f"{done:,} {self.unit}", rate]
+        if self.display is None:
+            self.stream.write("  ".join([*begin, *counted, left, *facts]) + "\n")
+            self.stream.flush()
+            return
+        if Progress.drawing is not self:
+            Progress.end_drawing()  # of a phase before this one, which did not say that it is over
+            Progress.drawing = self
+        if self.display.narrow:  # what matters most
+            counted = []
+        self.display.draw(fraction, "  ".join([*begin, *counted, left, *facts]))
+        if last:
+            self.close()
 
     def say(self, message: str) -> None:
         """Print a line of its own."""
@@ -70,10 +81,26 @@ class Progress:
 
     def close(self) -> None:
         """Leave the line as it is, so that what comes next, a message or an error, begins on its own line."""
-        if self.open:
-            self.stream.write("\n")
-            self.stream.flush()
-            self.open = False
+        if Progress.drawing is self:
+            Progress.end_drawing()
+
+    @staticmethod
+    def end_drawing() -> None:
+        """End the line that is being redrawn, if there is one."""
+        drawing, Progress.drawing = Progress.drawing, None
+        if drawing is not None and drawing.display is not None:
+            drawing.display.end()
+
+
+def _display(stream: TextIO) -> Display | None:
+    """Find where to redraw a line in place; None where lines stand one below the other, as in a log file."""
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    in_notebook = stream is sys.stderr and getattr(shell, "kernel", None) is not None
+    if not in_notebook and (not stream.isatty() or os.environ.get("TERM") == "dumb"):
+        return None
+    from neurise.progress_display import found  # nobody else needs rich
+
+    return found(stream, notebook=in_notebook)
 
 
 def _clock(seconds: float) -> str:

@@ -18,11 +18,12 @@ MOST_FOLDS = 256
 
 
 class Batch(NamedTuple):
-    """Some rows: their tokens (n, sites), labels (n,) and folds (n,); None where the data has none."""
+    """Some rows: their tokens (n, sites), labels (n,), folds (n,) and gaps (n, sites); None where the data has none."""
 
     x: Tensor
     y: Tensor | None = None
     fold: Tensor | None = None
+    missing: Tensor | None = None
 
 
 class Source(Protocol):
@@ -50,18 +51,47 @@ class Source(Protocol):
         """Repeat the rows to make n of them, each as often as its weight says to within one, in random order."""
 
 
+class Chunks(Protocol):
+    """A sequence of rows that is cut into chunks."""
+
+    @property
+    def empty(self) -> Batch:
+        """No rows, of the types that there are."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
+    def chunk(self, number: int, size: int) -> Batch:
+        """Return the rows of a chunk, which follow from its number."""
+
+
+class Stream(Chunks, Protocol):
+    """Rows that are on disk."""
+
+    @property
+    def digest(self) -> str:
+        """Tells the files from others."""
+
+    def in_order(self, order: Sequence[int]) -> Stream:
+        """Return the rows with their sites in another order."""
+
+
 @dataclass(frozen=True)
 class Rows:
-    """Tokens (N, sites) uint8, labels (N,), weights (N,) float64 and folds (N,) uint8; each but the tokens may be None.
+    """Tokens (N, sites) uint8, labels (N,), weights (N,) float64, folds (N,) uint8 and gaps (N, sites) booleans.
 
-    Without weights all rows count the same. The fold of a row is the number of the committee member that must not learn
-    from it, and is validated by it.
+    Each but the tokens may be None. Without weights all rows count the same. The fold of a row is the number of the
+    committee member that must not learn from it, and is validated by it. Where ``missing``, the value is not known, and the
+    token there means nothing. With a ``stream`` these rows are a uniform sample, for what needs rows at once, of
+    more that are on disk: minibatches come from there.
     """
 
     x: Tensor
     y: Tensor | None = None
     weights: Tensor | None = None
     fold: Tensor | None = None
+    missing: Tensor | None = None
+    stream: Stream | None = None
     advance: ClassVar[None] = None  # rows that are all here are always ready
 
     def __len__(self) -> int:
@@ -74,8 +104,8 @@ class Rows:
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the tokens take."""
-        return self.x.numel()
+        """How much memory the tokens take, and the gaps."""
+        return self.x.numel() + (0 if self.missing is None else self.missing.numel())
 
     def to(self, device: torch.device) -> Rows:
         """Move everything to a device."""
@@ -87,7 +117,11 @@ class Rows:
 
     def in_order(self, order: Sequence[int] | None) -> Rows:
         """Return the rows with their sites in another order; None leaves them as they are."""
-        return self if order is None else replace(self, x=self.x[:, list(order)])
+        if order is None:
+            return self
+        stream = None if self.stream is None else self.stream.in_order(order)
+        gaps = None if self.missing is None else self.missing[:, list(order)]
+        return replace(self, x=self.x[:, list(order)], missing=gaps, stream=stream)
 
     def has_all_folds(self, folds: int) -> bool:
         """Whether there is a row in each of the folds."""
@@ -98,8 +132,9 @@ class Rows:
         return self if self.fold is None else self.take(torch.nonzero(self.fold < number).flatten())
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Rows:
-        optional = (None if part is None else change(part) for part in (self.y, self.weights, self.fold))
-        return Rows(change(self.x), *optional)
+        others = (self.y, self.weights, self.fold, self.missing)
+        y, weights, fold, gaps = (None if part is None else change(part) for part in others)
+        return Rows(change(self.x), y, weights, fold, gaps)
 
     @cached_property
     def _cumulative(self) -> Tensor | None:
@@ -121,8 +156,15 @@ class Rows:
         else:
             index = torch.searchsorted(self._cumulative, level * self._cumulative[-1], right=True)
         index = index.clamp(max=len(self) - 1)
-        y, fold = (None if part is None else part[index] for part in (self.y, self.fold))
-        return Batch(self.x[index], y, fold)
+        y, fold, gaps = (None if part is None else part[index] for part in (self.y, self.fold, self.missing))
+        return Batch(self.x[index], y, fold, gaps)
+
+
+def without_fold(rows: Rows, held: Rows | None, number: int) -> tuple[Rows, Rows | None]:
+    """Return the rows that a member of a committee learns from, and those that judge it: its own fold, where there are any."""
+    own = rows if rows.fold is None else rows.take(rows.fold != number)
+    aside = held if held is None or held.fold is None else held.take(held.fold == number)
+    return replace(own, fold=None), None if aside is None else replace(aside, fold=None)
 
 
 def are_counts(weights: Tensor) -> bool:
@@ -187,7 +229,7 @@ def likeness(rows: Rows) -> str:
     r"""Tell collections of rows apart, in whatever order they stand; a row with the count m is m equal rows.
 
     It is :math:`\sum_r m_r\, h(r)` modulo 2⁶⁴, twice, with h a hash of the row: a sum of random numbers, one for every site
-    and token, that is mixed. Weights that are no counts are part of the row.
+    and token, that is mixed. A gap is a token of its own. Weights that are no counts are part of the row.
     """
     x, sites = rows.x, rows.x.shape[1]
     random = torch.Generator().manual_seed(0)
@@ -197,7 +239,8 @@ def likeness(rows: Rows) -> str:
     whole = rows.weights is None or are_counts(rows.weights) or bool((rows.weights == 1).all())
     for start in range(0, len(x), size):
         part = slice(start, start + size)
-        hashed = table[place, x[part].long()].sum(1)
+        tokens = x[part].long() if rows.missing is None else x[part].long().masked_fill(rows.missing[part], 256)
+        hashed = table[place, tokens].sum(1)
         often = torch.ones_like(hashed)
         if rows.weights is not None:
             masses = rows.weights[part].double()
@@ -215,7 +258,8 @@ def digest(*parts: Rows | None) -> str:
     """Tell data sets apart, by what is in them."""
     total = hashlib.sha256()
     for part in parts:
-        for tensor in (None,) if part is None else (part.x, part.y, part.weights):
+        gaps = () if part is None or part.missing is None else (part.x.masked_fill(part.missing, 0), part.missing)
+        for tensor in (None,) if part is None else (*(gaps or (part.x,)), part.y, part.weights):
             total.update(b"-" if tensor is None else str(tuple(tensor.shape)).encode())
             total.update(b"" if tensor is None else tensor.contiguous().cpu().numpy().data)
     return total.hexdigest()[:16]

@@ -6,7 +6,7 @@ import torch
 
 from neurise.bench import naive
 
-KINDS = {name: kind for name, kind in chains.KINDS.items() if not kind.keys() & {"constant", "heads"}}
+KINDS = {name: kind for name, kind in chains.KINDS.items() if not kind.keys() & {"constant", "heads", "sizes"}}
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

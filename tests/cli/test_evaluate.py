@@ -113,3 +113,20 @@ def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(fold
     result = run("evaluate", folder / "hard", "--data", folder / "known.npz", "--figure", "picture.txt")
     assert result.exit_code == 1
     assert "a figure is a .png, .svg or .pdf file" in result.stderr
+
+
+def test_training_rows_of_another_file_tell_whether_a_model_copies(tmp_path: Path) -> None:
+    learnt, new = np.random.default_rng(2).integers(0, 2, (2, 60, 20))
+    np.save(tmp_path / "learnt.npy", learnt)
+    np.save(tmp_path / "new.npy", new)
+    neurise.Memorize().fit(learnt).save(tmp_path / "copy")
+    words = ["evaluate", tmp_path / "copy", "--data", tmp_path / "new.npy", "--samples", 50, "--json"]
+    assert "copies" not in {row["name"] for row in json.loads(run(*words).stdout)["rows"]}
+    done = run(*words, "--train", tmp_path / "learnt.npy")
+    rows = json.loads(done.stdout)["rows"]
+    beyond = next(row for row in rows if row["name"] == "copies_beyond_chance")
+    assert beyond["value"] == 1
+    assert beyond["floor"] == beyond["baselines"]["independent"] == 0
+    result = run(*words, "--train", tmp_path / "nothing.npy")
+    assert result.exit_code == 1
+    assert result.stderr.strip() == f"there is no file {tmp_path / 'nothing.npy'}"

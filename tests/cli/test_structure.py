@@ -96,3 +96,41 @@ def test_mistakes(folder: Path, words: list[str], message: str) -> None:
     assert result.exit_code == 1
     assert message in result.stderr
     assert result.stdout == ""
+
+
+# --- contacts ------------------------------------------------------------------------------------------------------
+
+
+def test_contacts_are_ranked_written_and_drawn(folder: Path, tmp_path: Path) -> None:
+    path, figure = tmp_path / "contacts.csv", tmp_path / "map.png"
+    words = ["structure", folder / "hard", "--data", folder / "rows.npy", "--contacts"]
+    result = run(*words, "-o", path, "--figure", figure)
+    assert result.exit_code == 0, result.output
+    known = structure.recover(neurise.load(folder / "hard"), np.load(folder / "rows.npy"))
+    expected = structure.contacts(known)
+    lines = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
+    assert lines[0] == ["rank", "first", "second", "separation", "corrected", "norm"]
+    assert [[int(line[1]), int(line[2])] for line in lines[1:]] == expected.pairs.tolist()
+    assert [float(line[4]) for line in lines[1:]] == [expected.scores[i, j] for i, j in expected.pairs.tolist()]
+    first, second = expected.pairs[0].tolist()
+    assert f"{first}–{second}" in result.stdout
+    assert figure.read_bytes()[:4] == b"\x89PNG"
+    found = json.loads(run(*words, "--min-separation", 2, "--sites", "0,2-3", "--json").stdout)["contacts"]
+    assert sorted(found["pairs"]) == [[0, 2], [0, 3]]
+
+
+def test_wrong_words_about_contacts(folder: Path, tmp_path: Path) -> None:
+    words = ["structure", folder / "hard", "--data", folder / "rows.npy", "--contexts", 2]
+    wrong = [
+        (["--min-separation", 3], "--min-separation is for --contacts"),
+        (["-o", tmp_path / "c.csv"], "--output is for --contacts"),
+        (["--contacts", "-o", tmp_path / "c.npy"], "contacts are written to .csv or .tsv"),
+        (["--contacts", "--leave-out", "X"], "--leave-out X: the symbols are -1, 1"),
+        (["--contacts", "--sites", "1;2"], "'1;2' is neither a site nor a range"),
+        (["--contacts", "--sites", "1,9"], "sites must be whole numbers from 0 to 3"),
+    ]
+    for more, message in wrong:
+        result = run(*words, *more)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1

@@ -363,7 +363,7 @@ def test_the_summary_says_what_the_progress_lines_said(rows: Path, model: Path) 
         min(record[f"validation_{part}"] for record in config(model)["history"] if f"validation_{part}" in record)
         for part in (1, 2)
     )
-    assert f"{first:.4f} and {second:.4f} nats a site" in result.stdout
+    assert f"{first:.4f} and {second:.4f} nats per site" in result.stdout
     loaded = neurise.load(model).summary()
     assert (loaded["steps"], loaded["validation"]) == (80, pytest.approx((first + second) / 2))
 

@@ -63,6 +63,34 @@ def test_errors_are_red_on_a_terminal(capsys: pytest.CaptureFixture[str], monkey
     assert capsys.readouterr().err == "\x1b[31mwrong\x1b[0m\n"
 
 
+@pytest.mark.parametrize(
+    ("variables", "terminal", "coloured"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),  # empty is as good as unset, by no-color.org
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+    ],
+)
+def test_colours_are_given_and_left_out_on_request(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    terminal: bool,
+    coloured: bool,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    with pytest.raises(typer.Exit):
+        verb(thrower(ValueError("wrong")))()
+    assert capsys.readouterr().err == ("\x1b[31mwrong\x1b[0m\n" if coloured else "wrong\n")
+
+
 def test_debug_shows_where_it_comes_from() -> None:
     error = ValueError("width is wrong")
     assert run(thrower(error), "--debug").exception is error

@@ -18,12 +18,13 @@ from torch import Tensor, nn
 import neurise
 from neurise import conditionals as kinds_of_conditionals
 from neurise import exact, likelihood
+from neurise.conditionals._matching import directions_of, drawn_evenly, enough_draws, noise_of
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.known_sites import KnownSites
-from neurise.conditionals.moment_matched import MomentMatched, drawn_evenly, match
+from neurise.conditionals.moment_matched import MomentMatched, corrected, match, match_each
 from neurise.energies import regressions
-from neurise.energies.pairwise_regression import adjacency
+from neurise.energies.frontier import adjacency
 from neurise.modeling.groups import Corrector
 from neurise.models.neurise import NeurISE
 from neurise.networks.pairwise_terms import PairwiseTerms
@@ -94,7 +95,7 @@ def off(conditionals: Any, rows: Rows, weight: Tensor | None = None) -> float:
 def matched(inner: Any, rows: Rows, constant: int = -1, **more: Any) -> MomentMatched:
     fixed = torch.full((inner.noise.space.sites,), -1)
     fixed[1] = constant
-    options = {"draws": 2**15, "shrink": 1e-6, **more}
+    options = {"draws": 2**15, "spread": 45.0, **more}  # of 500 rows the penalty is 10^-6
     return match(inner, rows, fixed, generator=torch.Generator().manual_seed(1), **options)
 
 
@@ -192,14 +193,97 @@ def test_a_constant_site_is_left_as_it_is() -> None:
     assert not terms[:, :, 1].any()  # it is hidden from the others, so that terms for it would be lost
 
 
-def test_what_is_kept_back_is_the_penalty_times_the_change() -> None:
-    space = Space(sites=4, states=2)
-    rows = Rows(data(space))
-    errors = []
-    for shrink in (1e-6, 1e-1, 10.0):
-        errors.append(off(matched(untaught(space), rows, shrink=shrink), rows))
-    assert errors == sorted(errors)
-    assert errors[2] > 5 * TOLERANCE
+def found_for(inner: Any, rows: Rows, spread: float, draws: int = 2**15) -> Any:
+    """What is added for a spread, in features, where no directions are looked at."""
+    space, generator = inner.noise.space, torch.Generator().manual_seed(1)
+    whole = regressions.sample_of(rows, space.states, torch.device("cpu"))
+    options: Any = {"draws": draws, "directions": 0, "generator": generator}
+    return whole, match_each(inner, rows, whole, torch.full((space.sites,), -1), [spread], **options)[0].fit
+
+
+@SPACES
+@pytest.mark.parametrize("spread", [0.05, 0.15])
+def test_what_is_kept_back_is_the_penalty_times_the_change(space: Space, spread: float) -> None:
+    r"""By enumeration of the matched law: ⟨1(x_u = a) g⟩ = T − λ w, with g the constant and the centred later sites."""
+    rows, inner = Rows(data(space)), untaught(space)
+    sample_, fit = found_for(inner, rows, spread)
+    shrink = (1 / len(rows) + 1 / 2**15) / spread**2
+    all_rows = regressions.sample_of(Rows(space.configurations().to(torch.uint8)), space.states, torch.device("cpu"))
+    law, outcomes, most = law_of(corrected(inner, fit)).float(), sample_.outcomes, 0.0
+    mean = sample_.weight @ sample_.features
+    for u in range(space.sites):
+        lines, after = slice(u * outcomes, (u + 1) * outcomes), slice((u + 1) * outcomes, None)
+        pairs = fit.weight[lines, after].T  # (k, O)
+        weights = torch.cat([fit.bias[None, lines] + mean[after] @ pairs, pairs])
+        moments = []
+        for part, share in ((sample_, sample_.weight), (all_rows, law)):
+            g = torch.cat([torch.ones(len(share), 1), (part.features - mean)[:, after]], dim=1)
+            moments.append(g.T @ (share[:, None] * part.target[:, u]))
+        gap = moments[1] - moments[0]
+        if outcomes > 1:  # what the states have in common is the mean of the later sites, which site u leaves as it is
+            gap = gap - gap.mean(1, keepdim=True)
+        torch.testing.assert_close(gap, -shrink * weights, rtol=0, atol=TOLERANCE)
+        most = max(most, float((shrink * weights).abs().max()))
+    assert most > 2 * TOLERANCE  # which a wrong penalty would not pass
+
+
+@SPACES
+def test_without_a_spread_nothing_is_changed(space: Space) -> None:
+    inner, x = untaught(space, members=2), data(space)
+    torch.testing.assert_close(law_of(matched(inner, Rows(x), spread=0.0)), law_of(inner))
+    near = matched(inner, Rows(x), spread=1e-4)
+    # λ = 2·10⁵, so that no weight is more than a moment over it; a logit of a few features is 10⁻⁴ off at most.
+    torch.testing.assert_close(law_of(near), law_of(inner), rtol=1e-3, atol=0)
+
+
+@SPACES
+def test_data_without_noise_do_not_distort_a_law_that_is_right(space: Space) -> None:
+    inner = untaught(space)
+    law = law_of(inner)
+    rows = Rows(space.configurations().to(torch.uint8), None, (law * 1e9).round().double())
+    better = matched(inner, rows, spread=0.3)
+    assert off(better, rows) < TOLERANCE
+    assert float((law_of(better) - law).abs().max()) < TOLERANCE
+
+
+@SPACES
+def test_spreads_that_share_a_run_are_found_as_each_by_itself(space: Space) -> None:
+    rows, inner = Rows(data(space)), untaught(space)
+    whole = regressions.sample_of(rows, space.states, torch.device("cpu"))
+    options: Any = {"draws": 2**13, "generator": torch.Generator().manual_seed(1)}
+    found = match_each(inner, rows, whole, torch.full((space.sites,), -1), [0.0, 0.1, 0.5], **options)
+    assert not found[0].fit.weight.any()
+    errors = [off(corrected(inner, one.fit), rows) for one in found]
+    assert errors[0] > errors[1] > errors[2]
+    for spread, one in zip((0.1, 0.5), found[1:], strict=True):
+        alone = law_of(matched(inner, rows, spread=spread))
+        # Each is as far off as the noise of 2^13 rows drawn.
+        torch.testing.assert_close(law_of(corrected(inner, one.fit)), alone, rtol=0, atol=2 * TOLERANCE)
+
+
+def test_weights_of_rows_tell_how_noisy_their_moments_are() -> None:
+    x = data(Space(sites=4, states=2), n=6)
+
+    def noise(weights: list[float] | None) -> float:
+        counts = None if weights is None else torch.tensor(weights).double()
+        return noise_of(regressions.sample_of(Rows(x, None, counts), 2, torch.device("cpu")))
+
+    assert noise(None) == pytest.approx(1 / 6, rel=1e-5)
+    assert noise([3, 1, 1, 1, 1, 1]) == pytest.approx(1 / 8, rel=1e-5)  # counts are observations
+    assert noise([0.5, 0.1, 0.1, 0.1, 0.1, 0.1]) == pytest.approx(0.25 + 5 * 0.01, rel=1e-5)
+    assert enough_draws(regressions.sample_of(Rows(x), 2, torch.device("cpu")), 4) == 2**11
+
+
+def test_directions_are_those_in_which_rows_vary_most() -> None:
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randint(0, 2, (400, 2), generator=generator)
+    flips = torch.rand(400, 9, generator=generator) < 0.1
+    x = torch.cat([hidden[:, :1].expand(-1, 6), hidden[:, 1:].expand(-1, 3)], dim=1) ^ flips
+    whole = regressions.sample_of(Rows(x.to(torch.uint8)), 2, torch.device("cpu"))
+    found = directions_of(whole, 2)
+    wanted = torch.linalg.eigh(torch.cov(whole.features.T, correction=0))[1][:, -2:] * 3
+    # Signs are nobody's choice; twelve products leave an eigenvalue that is a third of these (1/3)^12 of its share.
+    torch.testing.assert_close((found.T @ wanted / 9).abs(), torch.eye(2), rtol=0, atol=1e-3)
 
 
 def test_even_draws_follow_the_law_and_are_even() -> None:
@@ -226,18 +310,18 @@ def test_a_model_is_calibrated_when_it_was_trained(members: int, many: bool, con
         x[:, 3] = x[:, 1] * x[:, 2]
         x[:, 2] = 1
     small = {"members": members, "architecture__pairwise": True, "steps": 30, "width": 8}
-    made = [NeurISE(calibrate=calibrate).set_params(**small) for calibrate in (False, True)]
-    for model in made:
+    made, often = [NeurISE(calibrate=calibrate).set_params(**small) for calibrate in (False, True)], np.full(200, 50)
+    for model in made:  # each row is seen fifty times, so that there is little noise
         if many:
-            neurise.fit_many([model, clone(model)], [x, x], verbose=False, device="cpu")
+            neurise.fit_many([model, clone(model)], [x, x], weights=[often, often], verbose=False, device="cpu")
         else:
-            model.fit(x, verbose=False, device="cpu")
+            model.fit(x, weights=often, verbose=False, device="cpu")
     spins = 2.0 * np.array(oracles.configurations(Space(sites=4, states=2))) - 1
     errors = []
     for model in made:
         law = exact.law(model).double().numpy().ravel()
         errors.append(np.abs((spins.T * law) @ spins - x.T.astype(float) @ x / len(x)).max())
-    assert errors[1] < 0.02 < errors[0]
+    assert errors[1] < 0.7 * errors[0], errors
 
 
 def test_it_is_saved_with_the_model(tmp_path: Any) -> None:

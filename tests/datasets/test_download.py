@@ -209,6 +209,8 @@ def test_a_terminal_shows_how_far_it_is(
     clock = itertools.count(step=0.4)
     monkeypatch.setattr("neurise.progress.time.monotonic", lambda: next(clock))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
     with serving(Site({"/data.bin": CONTENT})) as site:
         module.download([f"{site.address}/data.bin"], target, checksum=SHA256)
     shown = capsys.readouterr().err

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from neurise.datasets import files
 from neurise.datasets.files import write_rows
 from neurise.datasets.formats import csv as _csv
 from neurise.datasets.formats.growing import Growing
+from neurise.gaps import is_gap
+from neurise.schema import learn_schema
 
 ROWS = [[-1, 1, 1], [1, 1, -1], [-1, -1, -1]]
 
@@ -166,7 +169,7 @@ def test_the_quick_way_and_the_slow_one_agree(
     errors = []
     for name, content in (("quick.csv", quick), ("slow.csv", quick.replace("1,0,1\n", '"1",0,1\n', 1))):
         with pytest.raises(ValueError, match=f"line {before + 3}") as error:
-            files(text(tmp_path / name, content))
+            files(text(tmp_path / name, content), missing="error")
         errors.append(str(error.value).replace(name, "x"))
     assert errors[0] == errors[1]
 
@@ -200,6 +203,37 @@ def test_a_question_mark_among_letters_is_a_letter(tmp_path: Path) -> None:
     assert data.train.tolist() == [["A", "?"], ["C", "A"]]
 
 
+@pytest.mark.parametrize(
+    ("content", "options", "gaps", "symbols"),
+    [
+        ("0,1\n,1\n0,NA\n", {}, [[1, 0], [2, 1]], [0, 1]),
+        ("0,1\n?,1\n0,nan\n", {}, [[1, 0], [2, 1]], [0, 1]),
+        ("0,1\n-9,1\n0,1\n", {"missing": "-9"}, [[1, 0]], [0, 1]),
+        ("A,C\n,C\nC,A\n", {}, [[1, 0]], ["A", "C"]),
+        ("A,?\nC,C\nC,A\n", {"missing": "?"}, [[0, 1]], ["A", "C"]),
+    ],
+)
+def test_missing_values_stay_missing(
+    tmp_path: Path, content: str, options: dict[str, str], gaps: list[list[int]], symbols: list[Any]
+) -> None:
+    data = files(text(tmp_path / "x.csv", content), **options)
+    assert data.train is not None
+    assert np.argwhere([[is_gap(cell) for cell in row] for row in data.train.tolist()]).tolist() == gaps
+    assert data.symbols.tolist() == symbols
+    assert learn_schema(data.train)[0].gaps == len(gaps)
+    with pytest.raises(ValueError, match="whole number|single letter" if not options else "missing|whole|letter"):
+        files(tmp_path / "x.csv", missing="error" if not options else "no such word")
+
+
+def test_missing_values_below_a_header_stay_missing(tmp_path: Path) -> None:
+    data = files(text(tmp_path / "x.csv", "age,size,count\n3,1,2\n,1,5\n3,NA,1\n"))
+    assert data.train is not None
+    assert np.asarray(data.train).tolist() == [[3, 1], [None, 1], [3, None]]
+    assert data.weights is not None
+    assert data.weights.tolist() == [2, 5, 1]
+    assert learn_schema(data.train)[0].gaps == 2
+
+
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
@@ -208,8 +242,8 @@ def test_a_question_mark_among_letters_is_a_letter(tmp_path: Path) -> None:
     [
         ("x.csv", {"window": 3}, "read as a table, which has no window; it is for text"),
         ("x.csv", {"theta": 0.5}, "has no theta; it is for fasta"),
-        ("x.csv", {"kind": "tabel"}, "kind must be one of 'table', 'histogram', 'fasta', 'text', got 'tabel'"),
-        ("x.csv", {"missing": "ignore"}, "missing must be 'error' or 'drop', got 'ignore'"),
+        ("x.csv", {"kind": "tabel"}, "kind must be one of 'table', .*'fasta', 'text', .*got 'tabel'"),
+        ("x.csv", {"missing": "ignore"}, "no cell that holds 'ignore', which was to stand for a missing value"),
         ("x.npy", {"count_column": 0}, r"read as \.npy, which has no count_column"),
     ],
 )

@@ -17,7 +17,7 @@ from neurise import exact
 from neurise.conditionals.committee import Committee
 from neurise.energies import pairwise_regression as pairwise
 from neurise.energies import regressions
-from neurise.energies.pairwise_regression import adjacency
+from neurise.energies.frontier import adjacency
 from neurise.modeling.trained import TrainedModel
 from neurise.networks.pairwise_terms import PairwiseTerms
 from neurise.rows import Rows, with_folds

@@ -38,6 +38,7 @@ ALL = {
     "total_variation", "kl", "chi2", "coverage", "correlation_mean_abs", "correlation_rms", "correlation_frobenius",
     "correlation_couplers", "correlation_triples", "mmd", "mmd_hamming", "kde", "energy_mean", "energy_spread",
     "energy_distance", "overlap_distance", "nearest_distance", "copies", "log_likelihood", "bits_per_site", "fidelity",
+    "copies_beyond_chance", "nearer_than_chance",
 }  # fmt: skip
 
 

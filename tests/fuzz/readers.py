@@ -203,6 +203,8 @@ def readers() -> dict[str, Reader]:
         "tsv": Reader(".tsv", mutate_bytes, _files(missing="drop"), "csv"),
         "histogram": Reader(".csv", mutate_bytes, _files(kind="histogram")),
         "fasta": Reader(".fasta", mutate_bytes, _files()),
+        "stockholm": Reader(".sto", mutate_bytes, _files()),
+        "counts": Reader(".json", mutate_json, _files()),
         "text": Reader(".txt", mutate_bytes, _files(window=4, stride=2), "fasta"),
         "csv_gz": Reader(".csv.gz", packed(mutate_bytes), _files()),
         "npz": Reader(".npz", mutate_npz, _files()),

@@ -99,7 +99,7 @@ def test_rows_that_cannot_be_compared_are_refused() -> None:
         model.ratio([[0, 0, 0], [1, 0, 1]], [[0, 0, 1], [0, 0, 0]])
     with pytest.raises(ValueError, match="X has 2 rows and Y has 1"):
         model.ratio([[0, 0, 0], [0, 0, 0]], [[0, 0, 1]])
-    with pytest.raises(ValueError, match="Y has 2 columns"):
+    with pytest.raises(ValueError, match="Y has 2 features"):
         model.ratio([[0, 0, 0]], [[0, 0]])
     with pytest.raises(ValueError, match="fitted without labels"):
         model.ratio([[0, 0, 0]], [[0, 0, 1]], "up")

@@ -155,7 +155,7 @@ def test_as_many_rows_to_start_from_as_are_asked_for(simple: Model) -> None:
 
 @pytest.mark.parametrize("columns", [1, 2, 4])
 def test_other_numbers_of_columns_are_refused(columns: int, simple: Model) -> None:
-    with pytest.raises(ValueError, match=f"X has {columns} columns, but the model has 3 sites"):
+    with pytest.raises(ValueError, match=f"X has {columns} features, but neurise is expecting 3 features"):
         simple.score(tiny.spins(sites=columns))
     with pytest.raises(ValueError, match=rf"clamp has the shape \({columns},\)"):
         simple.sample(5, clamp=np.ma.array(np.ones(columns), mask=True))
@@ -168,11 +168,11 @@ BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
     "weights of others": ({"X": tiny.spins(3), "weights": [1, 1]}, r"\(2,\)"),
     "one row": ({"X": tiny.spins(1)}, "one row"),
     "empty": ({"X": np.zeros((0, 3))}, "empty"),
-    "missing": ({"X": [[0, 1], [1, math.nan]]}, "nan at row 1, column 1"),
+    "nothing but gaps": ({"X": [[0, math.nan], [1, math.nan]]}, "no value at all in column 1"),
     "device": ({"X": tiny.spins(), "device": "abacus"}, "device 'abacus' cannot be used"),
     "steps": ({"X": tiny.spins(), "max_steps": 0}, "max_steps must be .* got 0"),
     "seconds": ({"X": tiny.spins(), "max_seconds": -1}, "max_seconds must be .* got -1"),
-    "validation": ({"X": tiny.spins(), "validation": tiny.spins(sites=2)}, "validation has 2 columns"),
+    "validation": ({"X": tiny.spins(), "validation": tiny.spins(sites=2)}, "validation has 2 features"),
 }
 
 

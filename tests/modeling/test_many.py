@@ -213,7 +213,7 @@ def test_ctrl_c_leaves_usable_models(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"Xs": tiny.spins(), "models": tiny.model()}, "say with seeds= how many"),
         ({"seeds": [0, 1, 2.5]}, "seed must be a whole number"),
         ({"max_steps": 0}, "max_steps must be"),
-        ({"Xs": [*data()[:2], np.full((3, 3), np.nan)]}, "nan"),
+        ({"Xs": [*data()[:2], np.full((3, 3), np.nan)]}, "no value at all"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -25,6 +25,7 @@ PLACES = {
     "learning_rate": "training__learning_rate",
     "pairwise": "architecture__pairwise",
     "precision": "training__precision",
+    "weight_decay": "training__weight_decay",
     "stretch": "chain__stretch",
 }
 OPEN = {name: PLACES.get(name, name) for name in Sizes._fields}

@@ -108,7 +108,7 @@ def test_a_step_that_does_not_noise_the_site_is_refused(site: int, step: int) ->
 
 @pytest.mark.parametrize("site", [-1, 3, 100, 1.5])
 def test_a_site_that_is_not_there_is_refused(site: int) -> None:
-    with pytest.raises(ValueError, match=f"site must be a whole number from 0 to 2, got {site}"):
+    with pytest.raises(ValueError, match=f"column must be a whole number from 0 to 2; got {site}"):
         fitted().conditional(ALL, site)
 
 

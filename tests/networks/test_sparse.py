@@ -128,7 +128,7 @@ def test_a_model_of_it_is_a_law_and_is_saved(tmp_path: Path, members: int) -> No
         ({"keep_prob": 0.1}, "keep_prob=0.1"),
         ({"cycles": 2}, "cycles=2"),
         ({"chain__hide_noised": False}, "hide_noised"),
-        ({"corrector__clean": 0.25}, "clean=0.25"),
+        ({"corrector__clean": 0.25, "corrector__anytime": True}, "anytime=True"),
         ({"architecture__pairwise": True}, "pairwise"),
     ],
 )

@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import racing
 import tiny
 import torch
 
@@ -81,13 +83,15 @@ RUNS: dict[str, dict[str, Any]] = {
     "odd batch": {"params": {"training__batch_size": 33, "loss": "cross_entropy"}},
     "labels and counts": {"y": np.where(tiny.spins()[:, 0] > 0, "up", "down"), "weights": np.arange(60) % 4},
     "another method": {"name": "d3pm"},
+    "a race": {"races": True},
 }
 
 
 def run(name: str, **fit: Any) -> Model:
-    given = {key: value for key, value in RUNS[name].items() if key not in ("params", "name")}
+    given = {key: value for key, value in RUNS[name].items() if key not in ("params", "name", "races")}
     model = tiny.model(RUNS[name].get("name", "neurise"), **RUNS[name].get("params", {}))
-    return model.fit(tiny.spins(), max_steps=40, device="cpu", verbose=False, **given, **fit)
+    with racing.on_small_data(behind=racing.ALL) if "races" in RUNS[name] else nullcontext():
+        return model.fit(tiny.spins(), max_steps=40, device="cpu", verbose=False, **given, **fit)
 
 
 def digest(model: Model) -> str:

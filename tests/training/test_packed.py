@@ -14,7 +14,7 @@ from neurise.modeling.model import Model
 from neurise.rows import Batch, Rows, Source
 from neurise.training import loop, placing, streamed
 from neurise.training.packed import PackedRows, pack, packed_bytes, unpack
-from neurise.training.streamed import StreamedRows
+from neurise.training.streamed import DrawnChunks, StreamedRows
 
 CPU = torch.device("cpu")
 
@@ -60,7 +60,7 @@ def same(ours: Batch, theirs: Batch) -> bool:
 
 
 def stream(rows: Rows, batch_size: int = 20, seed: int = 0) -> StreamedRows:
-    return StreamedRows(rows, batch_size, seed, CPU)
+    return StreamedRows(DrawnChunks(rows, seed), batch_size, CPU)
 
 
 def taken(rows: Source, steps: Any, n: int = 20) -> list[list[int]]:
@@ -68,7 +68,7 @@ def taken(rows: Source, steps: Any, n: int = 20) -> list[list[int]]:
     seen = []
     for step in steps:
         rows.advance(step)
-        x, y, _ = rows.draw(n, generator=source())
+        x, y, _, _ = rows.draw(n, generator=source())
         assert y is not None
         assert torch.equal((x.long() << torch.arange(10)).sum(1), y)
         seen.append(y.tolist())
@@ -197,7 +197,7 @@ def test_a_memory_map_is_data_too(tmp_path: Path) -> None:
 def test_a_gpu_gets_the_rows_that_the_host_would_get(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamed, "CHUNK_STEPS", 3)
     rows, device = numbered(1000), torch.device("cuda")
-    there, here = (PackedRows(StreamedRows(rows, 20, 0, place), 10, 256) for place in (device, CPU))
+    there, here = (PackedRows(StreamedRows(DrawnChunks(rows, 0), 20, place), 10, 256) for place in (device, CPU))
     for step in range(10):
         for kind in (there, here):
             kind.advance(step)

@@ -22,7 +22,7 @@ GOOD = Settings(64, 1e-3, 0.0, 0.1, 1.0, 0.99, 5, "tf32", 1000, None)
 BAD: dict[str, list[Any]] = {
     "batch_size": [0, -1, 2.5, math.nan, math.inf, "64", True],
     "learning_rate": [0, -1e-3, math.nan, math.inf, "fast", True],
-    "weight_decay": [-1e-9, math.nan, math.inf, None],
+    "weight_decay": [-1e-9, math.nan, math.inf, "much"],
     "warmup": [-0.1, 1, 1.5, math.nan, None],
     "clip_norm": [0, -1, math.nan, None],
     "average_decay": [-0.1, 1, math.nan, None],

@@ -89,7 +89,7 @@ def data_sets(weighted: bool) -> tuple[list[Rows], list[Tensor]]:
 def test_every_model_draws_its_own_rows_by_their_weight(weighted: bool) -> None:
     parts, shares = data_sets(weighted)
     n = 20_000
-    x, y, _ = ManyRows.of(parts).draw(n, generator=source())
+    x, y, _, _ = ManyRows.of(parts).draw(n, generator=source())
     assert y is not None
     assert x.shape == (n, 3, 2)
     assert torch.equal(x[..., 0].long(), torch.arange(3).expand(n, 3))
@@ -103,7 +103,7 @@ def test_every_model_draws_its_own_rows_by_their_weight(weighted: bool) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_spreading_gives_each_row_its_share_to_within_one(weighted: bool) -> None:
     parts, shares = data_sets(weighted)
-    x, _, _ = ManyRows.of(parts).spread(101, generator=source())
+    x, _, _, _ = ManyRows.of(parts).spread(101, generator=source())
     for k, share in enumerate(shares):
         counts = torch.bincount(x[:, k, 1].long(), minlength=len(share))
         assert ((counts - 101 * share).abs() <= 1).all()
@@ -165,7 +165,7 @@ def test_every_model_is_judged_as_if_it_were_alone() -> None:
 
 def test_folds_stay_with_their_rows() -> None:
     parts = [Rows(part.x, fold=part.x[:, 1] % 3) for part in data_sets(weighted=False)[0]]
-    x, y, fold = ManyRows.of(parts).draw(50, generator=source())
+    x, y, fold, _ = ManyRows.of(parts).draw(50, generator=source())
     assert y is None
     assert fold is not None
     assert torch.equal(fold, x[..., 1] % 3)

@@ -24,11 +24,24 @@ CountColumn = Annotated[
     str | None,
     typer.Option(help="Where the counts or weights are: a column of a .csv file (name, or number from 0)."),
 ]
+DropColumn = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Leave a column of a .csv file out. May be repeated."),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="What stands for a missing value in a .csv file, besides empty cells, NA, NaN, null and none: "
+        "? say; or drop, to leave out lines that lack one.",
+    ),
+]
 Rows = Annotated[
     int, typer.Option("--rows", "-n", min=1, help="How many rows to draw, of a data set that is a law and no file.")
 ]
 SOURCE = (
-    "A file of rows, or a data set by its name, with options: edwards_anderson:side=4,seed=1 (see neurise data list)."
+    "A file of rows, a folder or pattern of .parquet, .arrow or .npy files, or a data set by its name, with options: "
+    "edwards_anderson:side=4,seed=1 (see neurise data list)."
 )
 ROWS = 10_000
 
@@ -40,24 +53,42 @@ def resolve(
     label_column: str | None = None,
     count_column: str | None = None,
     *,
+    drop_column: list[str] | None = None,
+    missing: str | None = None,
     rows: int | None = ROWS,
     rows_seed: int = 0,
+    weigh: bool = True,
 ) -> Dataset:
     """Find a data set by what was typed.
 
     It is a file if there is one, or if it ends like one; else the name of a data set. Both may carry options,
     ``NAME:option=value,option=value``. A data set that is a law alone gets ``rows`` rows drawn from it, unless that is None.
+    Without ``weigh``, sequences are not weighed by how many resemble them, which takes the square of their number.
     """
     name, texts = split(data)
-    return with_rows(load(name, with_columns(name, texts, label_column, count_column)), rows, rows_seed)
+    if missing is not None:
+        if not is_file(name):
+            raise ValueError(f"--missing is for files, and {name} is a data set")
+        texts["missing"] = missing
+    if not weigh and _is_alignment(name):
+        texts = {"theta": "none", **texts}
+    return with_rows(load(name, with_columns(name, texts, label_column, count_column, drop_column)), rows, rows_seed)
 
 
 def with_columns(
-    name: str, texts: Mapping[str, str], label_column: str | None, count_column: str | None
+    name: str,
+    texts: Mapping[str, str],
+    label_column: str | None,
+    count_column: str | None,
+    drop_column: list[str] | None = None,
 ) -> dict[str, str]:
-    """Add the columns of labels and of counts to the options of a file."""
+    """Add the columns of labels and of counts, and those to leave out, to the options of a file."""
     found = dict(texts)
-    for option, what, column in (("label_column", "labels", label_column), ("count_column", "counts", count_column)):
+    for option, what, column in (
+        ("label_column", "labels", label_column),
+        ("count_column", "counts", count_column),
+        ("drop_column", "columns", ",".join(drop_column) if drop_column else None),
+    ):
         if column is None:
             continue
         word = f"--{option.replace('_', '-')}"
@@ -84,13 +115,23 @@ def is_file(name: str) -> bool:
     """Whether a name is that of a file, be it there or not."""
     from neurise.datasets.formats.endings import has_ending
 
-    return Path(name).exists() or has_ending(Path(name))
+    return Path(name).exists() or has_ending(Path(name)) or any(sign in name for sign in "*?[")
+
+
+def _is_alignment(name: str) -> bool:
+    from neurise.datasets.formats.endings import FASTA, ending_of
+
+    return is_file(name) and not Path(name).is_dir() and ending_of(Path(name)) in FASTA
 
 
 def load(name: str, texts: Mapping[str, str]) -> Dataset:
     """Read a file or make a data set, with options as they were typed."""
     from neurise.cli._options import typed
+    from neurise.cli._stored import sampled, stored_rows
 
+    stored = stored_rows(name, texts)
+    if stored is not None:
+        return sampled(stored, name)
     if is_file(name):
         function, place = _reader(name)
         texts = {place: name, **texts}
@@ -104,9 +145,11 @@ def _reader(name: str) -> tuple[Any, str]:
     """Say what reads a file, and under which name it takes the path: an annealer's reads bring options of their own."""
     from neurise.datasets.dwave import dwave
     from neurise.datasets.files import files, holds_reads
+    from neurise.datasets.formats.counts import holds_counts
 
     path = Path(name)
-    is_reads = path.suffix.lower() == ".json" or (path.suffix.lower() == ".npz" and holds_reads(path))
+    is_json = path.suffix.lower() == ".json" and not (path.is_file() and holds_counts(path))
+    is_reads = is_json or (path.suffix.lower() == ".npz" and holds_reads(path))
     return (dwave, "source") if is_reads else (files, "path")
 
 

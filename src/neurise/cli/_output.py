@@ -7,9 +7,12 @@ import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from neurise.cli._column_lines import ColumnFacts
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs, instead of a table.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite without asking.")]
@@ -44,6 +47,14 @@ def print_table(
     from neurise.cli._table import Table, terminal_width
 
     typer.echo(Table(title, columns, rows, numbers).text(terminal_width()))
+
+
+def print_columns(columns: Sequence[ColumnFacts]) -> None:
+    """Print a line per column of a table, or a summary of many."""
+    from neurise.cli._column_lines import column_lines, has_blocks
+    from neurise.cli._table import terminal_width
+
+    typer.echo(column_lines(columns, terminal_width(), blocks=has_blocks()) + "\n")
 
 
 def say(message: str) -> None:

@@ -29,6 +29,8 @@ def collect(kind: type[Model], common: Mapping[str, Any], settings: Sequence[str
             value = WORDS.get(value.strip().lower(), value)
             if isinstance(value, str):
                 raise ValueError(f"{name} must be {', '.join(WORDS)}; got {value!r}")
+        if name in switches and defaults[name] is None and not isinstance(value, bool | None):
+            raise ValueError(f"{name} must be true or false, or None, its default; got {value!r}")
         params[name] = _like(defaults[name], value, name)
     return params
 

@@ -46,7 +46,12 @@ def hold_back_tests(data: Dataset, fraction: float | None, seed: int) -> tuple[D
 
 
 def with_validation(
-    data: Dataset, validation: str | None, kind: type[Model], label_column: str | None, count_column: str | None
+    data: Dataset,
+    validation: str | None,
+    kind: type[Model],
+    label_column: str | None,
+    count_column: str | None,
+    drop_column: list[str] | None = None,
 ) -> tuple[Dataset, dict[str, Any]]:
     """Take the validation rows of another file, or their share as a parameter of the model."""
     if validation is None:
@@ -57,7 +62,7 @@ def with_validation(
     share = _share(validation)
     if share is not None:
         return replace(data, **none), {"training__validation_fraction": share}
-    found = resolve(validation, label_column, count_column, rows=None)
+    found = resolve(validation, label_column, count_column, drop_column=drop_column, rows=None)
     if found.train is None:
         raise ValueError(f"--validation {validation} has no rows")
     if found.space.sites != data.space.sites:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from neurise.alphabet import Alphabet
+from neurise.cli._column_lines import ColumnFacts, columns_of
 from neurise.dataset import Dataset
 
 CELLS = 2**26
@@ -50,6 +51,16 @@ def summary(dataset: Dataset) -> dict[str, Any]:
         "constant_sites": {str(site): facts["symbols"][tokens[0, site]] for site in constant.tolist()},
         "correlations": strongest_pairs(tokens, dataset.space.states, weights),
     }
+
+
+def columns(dataset: Dataset) -> list[ColumnFacts]:
+    """Count the symbols of each column, by their weights where there are any."""
+    rows = dataset.train
+    if rows is None:
+        return []
+    step = -(-rows.size // CELLS)
+    weights = None if dataset.weights is None else dataset.weights[::step].astype(np.float64)
+    return columns_of(_tokens(dataset, rows[::step]), [str(symbol) for symbol in dataset.symbols.tolist()], weights)
 
 
 def strongest_pairs(tokens: np.ndarray, states: int, weights: np.ndarray | None = None) -> dict[str, Any]:

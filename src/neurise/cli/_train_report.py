@@ -24,9 +24,9 @@ def report(model: Model, data: Dataset, output: Path, config: str | None, *, as_
         "model": str(output),
         "kind": repr(model),
         "config": config,
-        "rows": 0 if data.train is None else len(data.train),
-        "sites": data.space.sites,
-        "states": data.space.states,
+        "rows": model.schema_.count,
+        "sites": model.space_.sites,
+        "states": model.space_.states,
         "test_rows": 0 if model.split_ is None or data.test is None else len(data.test),
         "parameters": model.num_parameters_,
         "steps": summary.get("steps", 0),
@@ -59,7 +59,7 @@ def report(model: Model, data: Dataset, output: Path, config: str | None, *, as_
         "parameters": f"{facts['parameters']:,}",
         "trained": f"{facts['steps']:,} steps{_in_parts(last)} in {facts['seconds']:.1f} s",
         "loss": "–" if facts["loss"] is None else f"{facts['loss']:.4f}",
-        "validation": f"{' and '.join(f'{score:.4f}' for score in scores)} nats a site" if scores else "–",
+        "validation": f"{' and '.join(f'{score:.4f}' for score in scores)} nats per site" if scores else "–",
         "ended because": reasons.get(model.stopped_, model.stopped_),
     }
     print_facts("", shown)

@@ -37,7 +37,7 @@ MaxUnpacked = Annotated[
         show_default="4GB, or a quarter of the free memory",
     ),
 ]
-READS = {"data", "source", "clamp"}
+READS = {"data", "source", "clamp", "wild_type", "like"}
 """Names of parameters that are files of the user's: verbs that have one take ``--max-unpacked``."""
 
 
@@ -96,7 +96,14 @@ def _unpacking(size: str | None) -> Iterator[None]:
 
 def complain(message: str) -> None:
     """Print one red line to stderr."""
-    typer.secho(message, fg=typer.colors.RED, err=True)
+    typer.secho(message, fg=typer.colors.RED, err=True, color=colours())
+
+
+def colours() -> bool | None:
+    """Whether the user asks for colours (FORCE_COLOR) or against them (NO_COLOR); None leaves it to the terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return True if os.environ.get("FORCE_COLOR") else None
 
 
 def describe(error: Exception) -> str:
@@ -110,7 +117,7 @@ def describe(error: Exception) -> str:
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
     """Print a warning without the line of code that it comes from, which says nothing to a user."""
-    typer.secho(f"warning: {' '.join(str(message).split())}", fg=typer.colors.YELLOW, err=True)
+    typer.secho(f"warning: {' '.join(str(message).split())}", fg=typer.colors.YELLOW, err=True, color=colours())
 
 
 def _is_expected(error: Exception) -> bool:

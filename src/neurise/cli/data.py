@@ -12,7 +12,9 @@ from neurise.cli._data import (
     ROWS,
     SOURCE,
     CountColumn,
+    DropColumn,
     LabelColumn,
+    Missing,
     Rows,
     find,
     is_file,
@@ -25,6 +27,7 @@ from neurise.cli._output import (
     Force,
     Json,
     ask_before_overwriting,
+    print_columns,
     print_facts,
     print_json,
     print_table,
@@ -176,22 +179,35 @@ def info(
     rows: Rows = ROWS,
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
+    drop_column: DropColumn = None,
+    missing: Missing = None,
     as_json: Json = False,
 ) -> None:
     """Look at a data set: its size and symbols, what is constant, what hangs together, and a picture."""
+    from neurise.cli._columns import has_columns, tell_columns
     from neurise.cli._picture import picture
-    from neurise.cli._summary import summary
+    from neurise.cli._summary import columns, summary
     from neurise.cli._summary_table import readable
 
     name, texts = split(source)
-    if is_table(name):
+    if missing is not None:
+        texts["missing"] = missing
+    elif is_table(name):
         texts.setdefault("missing", "drop")
-    found = with_rows(load(name, with_columns(name, texts, label_column, count_column)), rows, 0)
-    facts = summary(found)
+    options = with_columns(name, texts, label_column, count_column, drop_column)
+    found = with_rows(load(name, options), rows, 0)
+    if has_columns(found):
+        if found.info.get("missing", {}).get("rows"):
+            found = load(name, {**options, "missing": "keep"})
+        tell_columns(name, found, as_json=as_json)
+        return
+    facts, own = summary(found), columns(found) if is_table(name) else []
     if as_json:
-        print_json({"source": name, **facts})
+        print_json({"source": name, **facts, "columns": [column.to_dict() for column in own]})
         return
     print_facts(name, readable(facts))
+    if own:
+        print_columns(own)
     typer.echo(picture(found))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neurise.cli._data import SOURCE, CountColumn, LabelColumn, resolve
+from neurise.cli._data import SOURCE, CountColumn, DropColumn, LabelColumn, resolve
 from neurise.cli._figure import check_figure
 from neurise.cli._output import Device, Force, Json, Seed, print_json, print_table, say
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 def evaluate(
     model: Annotated[str, typer.Argument(help="Folder of a model; or a file of samples, from wherever they come.")],
     data: Annotated[str, typer.Option("--data", help=f"What to compare with. {SOURCE}")],
+    train: Annotated[
+        str | None,
+        typer.Option(
+            help="The rows that the model learnt from: does it copy them? A file, or a data set by its name.",
+            show_default="those of --data, where it has such besides others",
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option(help="How many rows to draw from the model.")] = 10_000,
     exact: Annotated[
         bool | None,
@@ -34,6 +41,7 @@ def evaluate(
     device: Device = None,
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
+    drop_column: DropColumn = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -46,10 +54,15 @@ def evaluate(
 
     check_figure(figure, force=force)
     rows = resolve(
-        data, label_column, count_column, rows=None
+        data, label_column, count_column, drop_column=drop_column, rows=None
     )  # of a law, fresh rows are drawn by the measurements themselves
     measured = _subject(model, device)
-    evaluation = measure(measured, rows, samples=samples, seed=seed, exact=exact, baselines=baselines)
+    learnt_from = (
+        None if train is None else resolve(train, label_column, count_column, drop_column=drop_column, rows=None)
+    )
+    evaluation = measure(
+        measured, rows, train=learnt_from, samples=samples, seed=seed, exact=exact, baselines=baselines
+    )
     if figure is not None:
         from neurise.evaluation.figure import draw
 
@@ -76,23 +89,9 @@ def _subject(model: str, device: str | None) -> Any:
 
 
 def _show(evaluation: Evaluation, title: str) -> None:
-    compared = ["independent", "memorize"] if evaluation.baselines else []
-    table, notes = [], dict[str, list[str]]()
-    for row in evaluation.rows:
-        units = "" if row.name.startswith(row.units) else row.units  # the name of an energy says it
-        value = " ".join([number(row.value), *([f"± {row.error:.1g}"] if row.error else []), units]).strip()
-        others = [row.floor, *(row.baselines.get(name) for name in compared)]
-        table.append([row.name, value, *(number(other, 3) for other in others)])
-        notes.setdefault(row.note, []).append(row.name)
-    print_table(title, ["", "value", "floor", *compared], table, numbers=tuple(range(1, 3 + len(compared))))
-    for note, names in notes.items():
-        if note:
-            say(f"{', '.join(names)}: {note}")
-    say(f"measured on {evaluation.against}")
-    if compared:
-        say(f"independent and memorize learnt from {evaluation.baselines}")
+    from neurise.evaluation import table
 
-
-def number(value: float | None, digits: int = 4) -> str:
-    """Write a number with so many digits, or a dash for none."""
-    return "–" if value is None else f"{value:.{digits}g}"
+    columns = table.columns(evaluation)
+    print_table(title, columns, table.cells(evaluation), numbers=range(1, len(columns)))
+    for note in table.notes(evaluation):
+        say(note)

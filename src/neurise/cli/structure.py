@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from neurise.cli import _contacts
 from neurise.cli._data import SOURCE, CountColumn, LabelColumn, resolve
 from neurise.cli._figure import check_figure
-from neurise.cli._output import Device, Force, Json, Seed, print_facts, print_json, print_table
+from neurise.cli._output import (
+    Device,
+    Force,
+    Json,
+    Seed,
+    ask_before_overwriting,
+    print_facts,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from neurise.structure import Comparison, Structure
@@ -36,7 +46,14 @@ def structure(
         int | None,
         typer.Option(min=0, help="With soft noise: use the conditionals of this cycle.", show_default="clean ones"),
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Draw the graph: a .png, .svg or .pdf file.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the graph, or the map of contacts: a .png, .svg or .pdf file.")
+    ] = None,
+    contacts: _contacts.Asked = False,
+    min_separation: _contacts.MinSeparation = None,
+    leave_out: _contacts.LeaveOut = None,
+    sites: _contacts.Sites = None,
+    output: _contacts.Output = None,
     seed: Seed = 0,
     device: Device = None,
     label_column: LabelColumn = None,
@@ -47,14 +64,24 @@ def structure(
     """Recover the pair interactions that a saved model has learnt.
 
     Where the couplings of the data are known, the recovered ones are compared with them.
+
+    Examples: neurise structure model/ --data rows.csv --figure graph.png · neurise structure model/ --data family.fasta
+    --contacts --min-separation 5 --leave-out - -o contacts.csv
     """
     from neurise.loading import load
     from neurise.structure import compare, draw, recover
 
     check_figure(figure, force=force)
+    _contacts.check_options(contacts, min_separation=min_separation, leave_out=leave_out, sites=sites, output=output)
+    if output is not None:
+        ask_before_overwriting(output, force=force)
     known = resolve(data, label_column, count_column, rows=rows, rows_seed=seed)
     fitted = load(model, device)
     found = recover(fitted, known, cycle=cycle, rows=contexts, threshold=threshold, seed=seed, verbose=None)
+    if contacts:
+        ranked = _contacts.rank(found, min_separation=min_separation, leave_out=leave_out, sites=sites)
+        _contacts.report(f"{model} on {data}", ranked, found, output, figure, as_json=as_json)
+        return
     result = None if known.edges is None or known.couplings is None else compare(found, known)
     if figure is not None:
         draw(found, figure, known)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neurise import discovery
+from neurise.cli._columns import Bins, alphabets_of
 from neurise.cli._configuration import Config, configured
-from neurise.cli._data import ROWS, SOURCE, CountColumn, LabelColumn, Rows, resolve
+from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, Missing, Rows, resolve, with_columns
+from neurise.cli._data import split as split_options
 from neurise.cli._output import (
     Device,
     Force,
@@ -24,6 +26,7 @@ from neurise.cli._output import (
 )
 from neurise.cli._parameters import collect
 from neurise.cli._set_apart import TestFraction, Validation, hold_back_tests, with_validation
+from neurise.cli._stored import first_rows, stored_rows
 from neurise.cli._team import by_a_team
 from neurise.cli._train_report import report
 from neurise.cli._verb import INTERRUPTED, complain, describe
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from neurise.dataset import Dataset
     from neurise.holdout import Split
     from neurise.modeling.model import Model
+    from neurise.stored import Stored
 
 MODEL_OPTIONS = "The model (defaults are the model's own)"
 RUN_OPTIONS = "The run"
@@ -44,7 +48,8 @@ OF_ROWS = [name for name in ("causal", "masked", "sparse") if name in NETWORKS]
 OF_SITES = [name for name in NETWORKS if name not in (*OF_ALL_SITES, *OF_ROWS)]
 NETWORK_HELP = (
     f"Kind of network: {', '.join(OF_SITES)} (one site at a time), {', '.join(OF_ROWS)} (a whole row at once; for neurise and "
-    f"ggm), {', '.join(OF_ALL_SITES)} (all sites at once, for the other models)."
+    f"ggm), {', '.join(OF_ALL_SITES)} (all sites at once, for the other models). "
+    "By default neurise chooses by the data."
 )
 
 
@@ -100,6 +105,9 @@ def train(
     device: Device = None,
     label_column: LabelColumn = None,
     count_column: CountColumn = None,
+    drop_column: DropColumn = None,
+    missing: Missing = None,
+    bins: Bins = None,
     rows_drawn: Rows = ROWS,
     test_fraction: TestFraction = None,
     validation: Validation = None,
@@ -144,23 +152,37 @@ def train(
     }
     params = preset | collect(kind, common, others or [])
     devices.resolve(device)
+    name, texts = split_options(data)
+    stored = stored_rows(name, with_columns(name, texts, label_column, count_column, drop_column))
     with distributed.leader_first():  # of several processes, one downloads
-        rows = resolve(data, label_column, count_column, rows=rows_drawn)
+        if stored is None:
+            rows = resolve(data, label_column, count_column, drop_column=drop_column, missing=missing, rows=rows_drawn)
+        else:
+            rows = first_rows(stored, name)
+            if bins:
+                raise ValueError(f"--bins {bins[0]}: {data} stays on disk; write the bins to its files")
+            if missing is not None:
+                raise ValueError(f"--missing {missing}: {data} stays on disk, and rows that do must be complete")
     if rows.train is None:
         raise ValueError(f"{data} has no rows to learn from")
+    if stored is not None and test_fraction:
+        raise ValueError(f"--test-fraction: {data} stays on disk; keep some of its files apart to evaluate with")
     rows, split = hold_back_tests(rows, test_fraction, seed)
-    rows, more = with_validation(rows, validation, kind, label_column, count_column)
+    rows, more = with_validation(rows, validation, kind, label_column, count_column, drop_column)
     if twice := [name for name in more if name in params]:
         raise ValueError(f"--validation {validation} and {twice[0]}={params[twice[0]]} say the same; leave one out")
     params |= more
-    if any(part is not None for part in (rows.validation, rows.test, rows.law)) and "alphabet" in kind.parameters():
+    if stored is None:
+        params |= alphabets_of(rows, bins or [], params)
+    has_more = any(part is not None for part in (rows.validation, rows.test, rows.law))
+    if has_more and stored is None and "alphabet" in kind.parameters():
         params.setdefault("alphabet", rows.symbols.tolist())  # the rows to learn from may lack a symbol that those have
     with _alone_in(output, state.parent):
         if distributed.is_leader() and not resume:
             _make_room(output, state, force=force)
         fitted: Model = kind().set_params(**params)
         fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
-        _fit(fitted, rows, split, output, state, resume=resume, **fit)
+        _fit(fitted, rows, stored, split, output, state, resume=resume, **fit)
     report(fitted, rows, output, config, as_json=as_json)
     if fitted.stopped_ == "interrupted":
         where = f"{state} holds the state of the run: the same command with --resume goes on"
@@ -170,19 +192,27 @@ def train(
 
 
 def _fit(
-    model: Model, data: Dataset, split: Split | None, output: Path, state: Path, *, resume: bool, **options: Any
+    model: Model,
+    data: Dataset,
+    stored: Stored | None,
+    split: Split | None,
+    output: Path,
+    state: Path,
+    *,
+    resume: bool,
+    **options: Any,
 ) -> None:
     """Train and save; the state of the run is removed as soon as the model that it leads to is safe."""
     from neurise.training.loop import TrainingDiverged
 
     validation = None
+    own: tuple[Any, Any, Any] = (data.train, data.labels, data.weights) if stored is None else (stored, None, None)
     if data.validation is not None:
         validation = (data.validation, data.validation_labels, data.validation_weights)
     try:
         model.fit(
-            data.train,
-            data.labels,
-            weights=data.weights,
+            *own[:2],
+            weights=own[2],
             validation=validation,
             checkpoint=state.parent,
             resume=resume,

@@ -34,7 +34,10 @@ class Frame:
 
     def in_order(self, order: Sequence[int]) -> Frame:
         """Return the frame of a chain that takes the sites in another order."""
-        return replace(self, constant=self.constant[list(order)])
+        noise = self.noise
+        if noise.space.sizes is not None:
+            noise = replace(noise, space=noise.space.in_order(order))  # type: ignore[type-var]
+        return replace(self, noise=noise, constant=self.constant[list(order)])
 
 
 class Certain(NamedTuple):
@@ -62,12 +65,21 @@ class Conditionals(nn.Module, ABC):
     bytes_per_walk: int = 0  # what a walk keeps of one row beyond that, until the row is done
     in_one_pass: bool = False  # whether one evaluation answers for all sites of a row
     walks_in: str = "float32"  # the numbers that walks on a GPU compute with where nobody asks for others
+    can_sweep: bool = True  # whether it answers from both sides of a site, as a corrector at time 0 asks
     is_certain: bool = False  # whether some sites are answered without a plan, see :meth:`certain`
     laid_out: Mapping[bool, tuple[View, Plan | None]] = MappingProxyType({})  # of the chain, and of sweeps
 
     @abstractmethod
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         r"""Return :math:`\log \mu_t(x_u = a \mid x_{-u}, y)` for every a, (..., states); t, u, y broadcast against x."""
+
+    def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor | None:
+        r"""Return :math:`\log \mu_0(x_u = a \mid x_o)` from the values o of each row that are there, (n, states).
+
+        u is (n,), x and ``missing`` are (n, sites). It is what a network learnt that was taught clean conditionals of rows
+        with gaps. None, the default: it can only be had by a sum over what is missing.
+        """
+        return None
 
     def hidden(self, t: Tensor) -> Tensor:
         """Return which sites, besides u, the conditional of step t does not look at, (..., sites) booleans."""

@@ -17,6 +17,8 @@ from neurise.networks.parts.walk import Walk
 
 SHARES = 21
 """Weights from 0 to 1 that are tried."""
+IMPOSSIBLE = -1e9
+"""Nats: as good as −∞, of which there is no mean."""
 TIE = 1e-12
 """Nats. Scores that differ by less are equal: other machines round differently."""
 
@@ -35,6 +37,7 @@ class Committee(Conditionals):
         self.bytes_per_row = max(member.bytes_per_row for member in members)  # they are asked one after another
         self.bytes_per_walk = sum(member.bytes_per_walk for member in members)
         self.in_one_pass = any(member.in_one_pass for member in members)
+        self.can_sweep = all(member.can_sweep for member in members)
         numbers = {member.walks_in for member in members}
         self.walks_in = numbers.pop() if len(numbers) == 1 else "float32"  # what suits all of them
         self.weights = list(map(float, weights))
@@ -50,8 +53,21 @@ class Committee(Conditionals):
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Average the logarithms, and normalise, (..., states)."""
-        answers = zip(self.weights, (member.log_conditional(t, u, x, y) for member in self), strict=True)
-        return torch.log_softmax(sum(weight * answer for weight, answer in answers), dim=-1)  # type: ignore[arg-type]
+        # What has no weight is not asked: 0 · ∞ is no number.
+        shares = [(weight, member) for weight, member in zip(self.weights, self, strict=True) if weight]
+        answers = (weight * member.log_conditional(t, u, x, y) for weight, member in shares)
+        return torch.log_softmax(sum(answers), dim=-1)  # type: ignore[arg-type]
+
+    def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor | None:
+        """Average the logarithms where every member that has a weight knows them, (n, states)."""
+        total = torch.zeros((), device=x.device)
+        for weight, member in zip(self.weights, self, strict=True):
+            if weight:
+                own = member.log_partial(u, x, missing, y)
+                if own is None:
+                    return None
+                total = total + weight * own
+        return torch.log_softmax(total, dim=-1)
 
     def plan(self, view: View) -> Plan | None:
         """Add the members' plans: a softmax does not see the constants that each of them lacks."""
@@ -100,7 +116,8 @@ class Together(Walk):
 
     def logits(self, u: int) -> Tensor:
         """Add up."""
-        return sum(w * walk.logits(u) for w, walk in zip(self.weights, self.walks, strict=True))  # type: ignore[return-value]
+        # What has no weight is followed, and not asked: 0 · ∞ is no number.
+        return sum(w * walk.logits(u) for w, walk in zip(self.weights, self.walks, strict=True) if w)  # type: ignore[return-value]
 
     def put(self, u: int, token: Tensor) -> None:
         """Let every member follow."""
@@ -121,10 +138,10 @@ def find_shares(answers: Sequence[Tensor], observed: Tensor, parameters: Sequenc
     these the one nearest to an equal share is taken, and of two equally near the one that gives more to the kind with
     fewer ``parameters``.
     """
-    so_far, shares, size = answers[0].double(), [1.0], parameters[0]
+    so_far, shares, size = answers[0].double().clamp(min=IMPOSSIBLE), [1.0], parameters[0]
     for number, (answer, own) in enumerate(zip(answers[1:], parameters[1:], strict=True), 2):
         grid = torch.linspace(0, 1, SHARES, dtype=torch.float64, device=so_far.device)
-        new = answer.double()
+        new = answer.double().clamp(min=IMPOSSIBLE)
         mixed = torch.lerp(so_far, new, grid[:, None, None])
         scores = losses.cross_entropy(mixed, observed.expand(SHARES, -1))  # (shares, n)
         worse = scores - scores[scores.mean(1).argmin()]

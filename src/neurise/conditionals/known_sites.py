@@ -22,8 +22,8 @@ class KnownSites(Conditionals):
         \mu_t(a) = \varepsilon^{v}\,\beta_a + \frac{1-\varepsilon^{v}}{p}, \qquad
         \beta_a = \begin{cases} 1 - (p-1)\,\omega & a = c \\ \omega & a \ne c, \end{cases}
 
-    where ω = ``unseen`` is the probability of each symbol that the site never held. At ω = 0 they are impossible, and a row
-    that holds one has the likelihood zero.
+    where p counts the symbols of the site's own alphabet, and ω = ``unseen`` is the probability of each that it never held.
+    At ω = 0 they are impossible, and a row that holds one has the likelihood zero.
     """
 
     constant: Tensor
@@ -34,6 +34,7 @@ class KnownSites(Conditionals):
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
         self.hide_noised, self.bytes_per_row = inner.hide_noised, inner.bytes_per_row
         self.bytes_per_walk, self.in_one_pass, self.walks_in = inner.bytes_per_walk, inner.in_one_pass, inner.walks_in
+        self.can_sweep = inner.can_sweep
         self.register_buffer("ignored", inner.ignored, persistent=False)
         self.register_buffer("constant", constant, persistent=False)
         self._known: dict[bool, Tensor] = {}
@@ -50,6 +51,14 @@ class KnownSites(Conditionals):
         known = self.log_known(u, self.noise.visits(t).gather(-1, u[..., None]).squeeze(-1)).to(learnt.dtype)
         return torch.where((self.constant[u] >= 0)[..., None], known, learnt)
 
+    def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor | None:
+        """Return the learnt answer, and the known one at constant sites, (n, states)."""
+        learnt = self.inner.log_partial(u, x, missing, y)
+        if learnt is None:
+            return None
+        known = self.log_known(u, torch.zeros_like(u)).to(learnt.dtype)
+        return torch.where((self.constant[u] >= 0)[..., None], known, learnt)
+
     def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the conditionals of all sites, (n, sites, states); by one pass where the learnt ones come so."""
         if not self.inner.in_one_pass:
@@ -60,10 +69,16 @@ class KnownSites(Conditionals):
 
     def log_known(self, u: Tensor, visits: Tensor) -> Tensor:
         """Return the log-law of constant sites u after visits, (..., states) float64; of other sites it means nothing."""
-        states = self.noise.space.states
-        held = self.constant[u][..., None] == torch.arange(states, device=u.device)
+        space = self.noise.space
+        held = self.constant[u][..., None] == torch.arange(space.states, device=u.device)
         clean = torch.full_like(held, self.unseen, dtype=torch.float64)
-        return self.noise.log_noised(clean.masked_fill(held, 1 - (states - 1) * self.unseen), visits)
+        if space.sizes is None:
+            clean = clean.masked_fill(held, 1 - (space.states - 1) * self.unseen)
+        else:
+            own = space.allowed(u.device)[u]
+            certain = 1 - (own.sum(-1, keepdim=True, dtype=torch.float64) - 1) * self.unseen
+            clean = torch.where(held, certain, clean * own)
+        return self.noise.log_noised(clean, visits, u)
 
     def lay_out(self) -> Self:
         """Lay the learnt part out, which walks by itself."""

@@ -3,24 +3,23 @@ r"""Match the moments of what a model generates to those of the data, by a corre
 An autoregressive model learns every conditional from sites of the data, and when it generates, it is given sites of its
 own. Small errors of 2000 conditionals add up along the way: means and correlations drift. So the chain is run once more,
 step by step, and before a site is drawn, its conditional is given the least change with which the sites drawn so far and
-this one have the moments of the data (:mod:`neurise.energies.moments`): those with the sites that its pairwise terms look
-at, and with the directions in which the data vary most. The changes are linear in the visible sites.
+this one have the moments of the data, but for the noise of these (:mod:`neurise.conditionals._matching`): those with the
+sites that its pairwise terms look at, and with the directions in which the data vary most. The changes are linear in the
+visible sites.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from neurise import conditionals
-from neurise.categorical import draw, uniforms
+from neurise.conditionals._matching import DIRECTIONS, DRAWS_PER_ROW, Loop, Matched, directions_of, enough_draws
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Together
 from neurise.deadline import Work
-from neurise.energies import moments
 from neurise.energies.pairwise_regression import expanded
 from neurise.energies.regressions import Fit, Sample, sample_of
 from neurise.networks.pairwise_terms import PairwiseTerms, added
@@ -29,16 +28,8 @@ from neurise.networks.parts.walk import Walk
 from neurise.rows import Rows
 from neurise.walks import Planned
 
-DRAWS = 2**14
-"""Rows that are generated to match with."""
-SHRINK = 2.5e-3
-"""λ. Weights stay below a few, and moments of a few percent are matched to a tenth: see docs/quality.md."""
-DIRECTIONS = 20
-MOST_COLUMNS = 2**13
-"""Features up to which directions are looked for: their second moments are a matrix of so many rows."""
-SOON_FOUND = 2**10
-"""Features up to which directions are looked for where the time is limited: to find them is one long piece of work."""
-GOLDEN = (5**0.5 - 1) / 2
+SPREAD = 0.16
+"""τ where nobody says which: see docs/quality.md."""
 
 
 class MomentMatched(Conditionals):
@@ -102,122 +93,58 @@ def match(
     constant: Tensor,
     *,
     generator: Generator,
-    draws: int = DRAWS,
-    shrink: float = SHRINK,
+    spread: float = SPREAD,
+    draws: int | None = None,
     directions: int = DIRECTIONS,
     work: Work | None = None,
 ) -> MomentMatched:
-    """Correct autoregressive conditionals so that what they generate has the moments of the rows.
+    """Correct autoregressive conditionals so that what they generate has the moments of the rows, to within their noise.
 
     Sites that the time does not reach, those that are generated last, keep the conditionals that they have.
     """
-    work = work or Work()
-    space, device = inner.noise.space, inner.device
-    data = sample_of(rows, space.states, device)
-    labels = None if rows.y is None else rows.spread(draws, generator=torch.Generator().manual_seed(0)).y
-    varies = (
-        (constant < 0).repeat_interleave(data.outcomes).to(device)
-    )  # what never varies is hidden from the conditionals
-    if work.seconds < math.inf and data.features.shape[1] > SOON_FOUND:
-        directions = 0
-    loop = Loop(inner, data, constant, _directions(data, directions) * varies[:, None], draws, labels)
-    for u in reversed(range(space.sites)):
+    data = sample_of(rows, inner.noise.space.states, inner.device)
+    options: dict[str, Any] = {"generator": generator, "draws": draws, "directions": directions, "work": work}
+    return corrected(inner, match_each(inner, rows, data, constant, [spread], **options)[0].fit)
+
+
+@torch.no_grad()
+def match_each(
+    inner: Conditionals,
+    rows: Rows,
+    data: Sample,
+    constant: Tensor,
+    spreads: list[float],
+    *,
+    generator: Generator,
+    draws: int | None = None,
+    shared: bool = False,
+    directions: int = DIRECTIONS,
+    work: Work | None = None,
+) -> list[Matched]:
+    """Find the correction for each of several spreads τ, in one run of the chain.
+
+    Each has rows of its own, so many as ``draws`` says; where they are ``shared``, as many as the data have.
+    """
+    work, sites = work or Work(), inner.noise.space.sites
+    count = enough_draws(data, 1 if shared else DRAWS_PER_ROW) if draws is None else draws
+    varies = (constant < 0).repeat_interleave(data.outcomes).to(inner.device)  # what never varies is hidden
+    labels = None
+    if rows.y is not None:  # each group has the labels that the data have
+        labels = rows.spread(count, generator=torch.Generator().manual_seed(0)).y
+    loop = Loop(inner, data, constant, directions_of(data, directions) * varies[:, None], spreads, count, labels)
+    for u in reversed(range(sites)):
         if not work.left(done=1):  # of those that are begun
             break
-        loop.step(u, shrink, generator, work)
-    change = expanded(Fit(loop.weight, loop.bias), space.sites, space.states)
-    with torch.device(device):
+        loop.step(u, generator, work)
+    return loop.found()
+
+
+def corrected(inner: Conditionals, change: Fit) -> MomentMatched:
+    """Add terms that were found for the features of sites."""
+    space = inner.noise.space
+    with torch.device(inner.device):
         terms = PairwiseTerms(space, inner.noise.num_steps)
-    terms.pair.copy_(change.pair)
-    terms.bias.copy_(change.bias)
+    found = expanded(change, space.sites, space.states)
+    terms.pair.data.copy_(found.pair)
+    terms.bias.data.copy_(found.bias)
     return MomentMatched(inner, terms.requires_grad_(False))
-
-
-class Loop:
-    """The chain on its way: rows of the model and of the data, and what they have along the directions so far."""
-
-    def __init__(
-        self,
-        inner: Conditionals,
-        data: Sample,
-        constant: Tensor,
-        axes: Tensor,
-        draws: int,
-        labels: Tensor | None,
-    ) -> None:
-        sites, self.inner = data.target.shape[1], data.outcomes
-        self.data, self.axes = data, axes
-        self.looked_at, self.constant = inner.looked_at().cpu(), constant.tolist()
-        start = torch.zeros(sites, draws, dtype=torch.uint8, device=axes.device)
-        y = None if labels is None else labels.to(axes.device)
-        self.walk = inner.walk(start, y, torch.zeros(1, dtype=torch.int64, device=axes.device))
-        self.features = data.features.new_zeros(draws, sites * self.inner)  # of the rows drawn, as the data have theirs
-        self.along, self.data_along = (
-            part.new_zeros(len(part), axes.shape[1]) for part in (self.features, data.features)
-        )
-        self.weight = axes.new_zeros(sites * self.inner, sites * self.inner)
-        self.bias = axes.new_zeros(sites * self.inner)
-
-    def step(self, u: int, shrink: float, generator: Generator, work: Work) -> None:
-        """Match the conditional of site u, and draw it."""
-        if self.constant[u] >= 0:
-            token = torch.full((len(self.features),), self.constant[u], device=self.features.device)
-        else:
-            logits = self.walk.logits(u).to(self.features.dtype)
-            token = drawn_evenly(logits + self._matched(u, logits, shrink, work), generator)
-        self.walk.put(u, token)
-        own = slice(u * self.inner, (u + 1) * self.inner)
-        self.features[:, own] = self._encoded(token)
-        self.along += self.features[:, own] @ self.axes[own]
-        self.data_along += self.data.features[:, own] @ self.axes[own]
-
-    def _matched(self, u: int, logits: Tensor, shrink: float, work: Work) -> Tensor:
-        """Find the change of the conditional of site u, write it down, and return what it adds, (n, O)."""
-        sites = torch.nonzero(self.looked_at[u, u + 1 :]).flatten() + u + 1
-        columns = (sites[:, None] * self.inner + torch.arange(self.inner)).flatten().to(logits.device)
-        # Like a spin's, the feature of a direction has a standard deviation of a half.
-        spread = (self.data.weight @ self.data_along.pow(2) - (self.data.weight @ self.data_along).pow(2)).clamp(min=0)
-        scale = torch.where(spread > 1e-12, 0.5 / spread.clamp(min=1e-12).sqrt(), 0.0)
-        seen, known = (
-            torch.cat([part.new_ones(len(part), 1), part[:, columns], along * scale], dim=1)
-            for part, along in ((self.features, self.along), (self.data.features, self.data_along))
-        )
-        wanted = known.T @ (self.data.weight[:, None] * self.data.target[:, u])
-        found = moments.correction(logits, seen, wanted, shrink=shrink, work=work)
-        bias, pairs, along = found[:1], found[1 : 1 + len(columns)], found[1 + len(columns) :]
-        lines, after = slice(u * self.inner, (u + 1) * self.inner), (u + 1) * self.inner
-        self.weight[lines, after:] = (self.axes[after:] @ (scale[:, None] * along)).T
-        self.weight[lines, columns] += pairs.T
-        self.bias[lines] = bias[0]
-        return seen @ found
-
-    def _encoded(self, token: Tensor) -> Tensor:
-        """Features of tokens, as :func:`sample_of` has them, (n, features)."""
-        if self.inner == 1:
-            return token[:, None].to(self.features) - 0.5
-        return (token[:, None] == torch.arange(self.inner, device=token.device)).to(self.features) - 1 / self.inner
-
-
-def drawn_evenly(logits: Tensor, generator: Generator) -> Tensor:
-    """Draw tokens from logits (n, O), with levels that are spread evenly over rows whose laws are alike, (n,) tokens.
-
-    Each row's draw follows its own law; together they have less of the noise that the next steps would be matched to.
-    """
-    full = torch.cat([torch.zeros_like(logits), logits], dim=-1) if logits.shape[-1] == 1 else logits
-    law = torch.log_softmax(full.double(), dim=-1)
-    place = torch.arange(len(law), device=law.device, dtype=torch.float64)
-    tokens = torch.arange(law.shape[-1], device=law.device, dtype=torch.float64)
-    order = (law.exp() @ tokens).argsort(stable=True)
-    level = torch.empty_like(place)
-    level[order] = (place * GOLDEN + uniforms(1, generator=generator)) % 1
-    return draw(law, level)
-
-
-def _directions(data: Sample, count: int) -> Tensor:
-    """The directions in which features vary most, (columns, count), of the length of a row of ones."""
-    columns = data.features.shape[1]
-    if columns > MOST_COLUMNS or not count:
-        return data.features.new_zeros(columns, 0)
-    centred = data.features - data.weight @ data.features
-    axes: Tensor = torch.linalg.eigh(centred.T @ (data.weight[:, None] * centred))[1]
-    return axes[:, -min(count, columns) :] * math.sqrt(columns)

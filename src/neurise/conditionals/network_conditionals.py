@@ -11,6 +11,7 @@ from neurise import checks, networks
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.networks.base import SiteNetwork
 from neurise.networks.parts.plan import Plan, View
+from neurise.space import possible
 
 
 class NetworkConditionals(Conditionals):
@@ -36,11 +37,22 @@ class NetworkConditionals(Conditionals):
 
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the log-softmax of the network, (..., states)."""
-        return torch.log_softmax(self.network(t, u, x, self.hidden(t), y), dim=-1)
+        return self._answer(t, u, x, self.hidden(t), y)
+
+    def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor:
+        """Hide what is missing from the network at time 0, as it was in training."""
+        return self._answer(torch.zeros_like(u), u, x, missing | self.ignored, y)
+
+    def _answer(self, t: Tensor, u: Tensor, x: Tensor, hidden: Tensor, y: Tensor | None) -> Tensor:
+        logits = self.network(t, u, x, hidden, y)
+        if self.noise.space.sizes is not None:
+            logits = possible(logits, self.noise.space, u)
+        return torch.log_softmax(logits, dim=-1)
 
     def plan(self, view: View) -> Plan | None:
-        """Return the network's own plan."""
-        return self.network.plan(view)
+        """Return the network's own plan, in which the states that a site does not have are impossible."""
+        plan = self.network.plan(view)
+        return plan if plan is None or self.noise.space.sizes is None else plan.within(self.noise.space)
 
     def description(self) -> dict[str, Any]:
         """Describe the network and what it sees."""

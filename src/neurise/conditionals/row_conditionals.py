@@ -14,22 +14,25 @@ from neurise.conditionals.base import Conditionals, Frame
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.plan import View
 from neurise.networks.parts.walk import Walk
+from neurise.space import Space, possible
 from neurise.walks import Recomputed
 
 
 class RowConditionals(Conditionals):
     r"""Conditionals of an autoregressive law, :math:`\mathrm{softmax}\,f_u(x_{>u}, y)` for all sites u in one pass.
 
-    For hard noise of one cycle, where the sites up to u hold nothing but noise at step u. Sites that never vary tell nothing
-    of the others: the network is shown token 0 there, so that a token they never held cannot disturb the answers.
+    For hard noise of one cycle, where the sites up to u hold nothing but noise at step u. A network that looks at both sides of
+    a site answers :math:`\mu_0(x_u \mid x_{-u}, y)` instead, whatever the step: for sweeps, and not for a chain. Sites that never
+    vary tell nothing of the others: the network is shown token 0 there, so that a token they never held cannot disturb the
+    answers.
     """
 
-    hide_noised = True
     in_one_pass = True
 
     def __init__(self, network: RowNetwork, frame: Frame) -> None:
         super().__init__()
         self.network, self.noise = network, frame.noise
+        self.can_sweep, self.hide_noised = network.looks_both_ways, not network.looks_both_ways
         self.register_buffer("ignored", frame.constant >= 0, persistent=False)
         self.bytes_per_row, self.bytes_per_walk = network.bytes_per_row(training=False), network.bytes_per_walk
         self.walks_in = network.walks_in
@@ -44,11 +47,17 @@ class RowConditionals(Conditionals):
         for part in self.blocks(len(rows)):
             logits = self.network(rows[part], None if labels is None else labels[part])
             answers.append(logits.gather(1, sites[part, None, None].expand(-1, 1, states)))
-        return torch.log_softmax(torch.cat(answers), dim=-1).reshape(*leading, -1)
+        found = torch.cat(answers)
+        if self.noise.space.sizes is not None:
+            found = possible(found, self.noise.space, sites[:, None])
+        return torch.log_softmax(found, dim=-1).reshape(*leading, -1)
 
     def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the conditionals of all sites, (n, sites, states), by one pass."""
-        return torch.log_softmax(self.network(self._shown(x), y), dim=-1)
+        logits = self.network(self._shown(x), y)
+        if self.noise.space.sizes is not None:
+            logits = possible(logits, self.noise.space)
+        return torch.log_softmax(logits, dim=-1)
 
     def _shown(self, x: Tensor) -> Tensor:
         """Return the tokens that the network is shown. Noise may have written a symbol of its own, which nobody looks at."""
@@ -66,13 +75,14 @@ class RowConditionals(Conditionals):
     def _walk_without_plan(
         self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
     ) -> Walk:
-        if sweep:
+        if sweep and not self.can_sweep:
             raise NotImplementedError("a network that answers from the sites after a site cannot sweep")
         sites = torch.arange(len(x), device=x.device)
         walk = self.network.walk(x, y, precision=precision) if top == len(x) else None
         if walk is None:
             return Recomputed(self, sites, x, y)
-        return Blind(walk, self._is_ignored) if any(self._is_ignored) else walk
+        walk = Blind(walk, self._is_ignored) if any(self._is_ignored) else walk
+        return walk if self.noise.space.sizes is None else Within(walk, self.noise.space)
 
     @cached_property
     def _is_ignored(self) -> tuple[bool, ...]:
@@ -88,6 +98,23 @@ class RowConditionals(Conditionals):
         """Make the network again."""
         noise = frame.noise
         return cls(networks.build(description["network"], noise.space, noise.num_steps, frame.classes), frame)
+
+
+class Within(Walk):
+    """A walk on which the states that a site does not have are impossible."""
+
+    def __init__(self, inner: Walk, space: Space) -> None:
+        self.inner, self.space = inner, space
+
+    def logits(self, u: int) -> Tensor:
+        """Give what is impossible −∞."""
+        logits = self.inner.logits(u)
+        own = self.space.allowed(logits.device)[u, -logits.shape[-1] :]
+        return logits.masked_fill(~own, -torch.inf)
+
+    def put(self, u: int, token: Tensor) -> None:
+        """Tell the token."""
+        self.inner.put(u, token)
 
 
 class Blind(Walk):

@@ -2,21 +2,19 @@ r"""For every site a few others that tell most about it, found for all sites at 
 
 The conditional of site u is a regression on its parents P(u),
 
-.. math:: \log \mu(x_u = a \mid x) = b_{ua} + \sum_{i \in P(u)} A_{ua, i x_i} + \text{const}.
+.. math:: \log \mu(x_u = a \mid x) = b_{ua} + \sum_{i \in P(u)} A_{ua, i x_i} + \text{const},
 
-**Forward.** The residual of a regression is what it does not explain yet, :math:`r_u = e_{x_u} - \mu(\cdot \mid x)`. One matrix
-product gives its covariance with every other site, and from it what each site would add to the log-likelihood, to second
-order. The best joins the parents, the regression is solved again, and so on until nothing adds more than a threshold. The
-unit of the threshold is that of the extended Bayesian criterion, :math:`d\,(\tfrac12 \log N + \log q)` nats for the d numbers of
-a parent; how many units are best is seen on rows that were held back, once for all sites.
+whose terms have a heavy-tailed law of scale s and cut c beforehand (:mod:`neurise.energies.small_regressions`).
 
+**Forward.** Parents join one after another (:mod:`neurise.energies.forward_selection`), until none adds more than a threshold.
 **Backward.** A parent that was useful at first may be told by later ones: those whose loss costs less than the threshold go.
+**Twice.** Threshold and prior depend on each other: at a small scale many weak parents help, at a large one they harm. Both are
+chosen by rows that were held back, first the threshold, then the prior; a search for few parents finds the prior of the real one.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -24,16 +22,19 @@ from torch import Tensor
 from torch.nn import functional
 
 from neurise.deadline import Work
+from neurise.energies.forward_selection import criterion, forward
 from neurise.energies.regressions import Sample, sample_of
-from neurise.energies.small_regressions import Design, solve
+from neurise.energies.small_regressions import Design, Prior, solve
 from neurise.rows import Rows
 
-UNITS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08)
-"""Thresholds that are tried, in units of the extended Bayesian criterion."""
-
-
-PRIORS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
-"""Penalties that are tried for the regressions on the parents that were found."""
+SCALES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""Scales s of the terms that are tried."""
+TAILS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+"""Cuts c of their tails that are tried."""
+WAYS = ((0, 1), (-1, 0), (1, 0), (0, -1))
+"""How a neighbour in the two lists is reached."""
+SCOUT = 8
+"""Parents that are looked for to find a prior; with that the search begins again."""
 
 
 class Parents(NamedTuple):
@@ -45,11 +46,13 @@ class Parents(NamedTuple):
 
 
 @dataclass
-class Path:
-    """What happened along the way, to choose the threshold by: a line for every round."""
+class Fitted:
+    """Regressions on parents, and how many nats of a row held back they have; 0 where none was."""
 
-    gains: list[Tensor]  # (sites,): what the parent of this round was said to add, 0 where there was none
-    scores: list[Tensor]  # (sites,): nats of a row held back after it
+    chosen: Tensor  # (sites, K)
+    theta: Tensor  # (sites, O, B + K·O)
+    prior: Prior
+    score: float = 0.0
 
 
 @torch.no_grad()
@@ -60,20 +63,26 @@ def of_rows(
     allowed: Tensor,
     *,
     classes: int = 0,
-    most: int,
+    most: int | None = None,
     work: Work | None = None,
 ) -> Parents:
-    """Find the parents of all sites of rows of tokens, among those that are ``allowed``, where that is.
+    """Find the parents of all sites of rows of tokens, among those that are ``allowed`` (sites, sites), where that is.
 
-    With classes every site has a bias for each of them.
+    ``most`` is how many a site may have; None takes all that are allowed, without a choice. With classes every site has a
+    bias for each of them. Without rows held back the threshold is one unit of the criterion.
     """
-    device = allowed.device
-    found = []
+    device, work, designs = allowed.device, work or Work(), list[Design]()
     for part in (rows, held):
         if part is not None:
             sample = sample_of(part, states, device)
-            found.append((sample, _base(part, sample, classes)))
-    return find(*found[0], allowed, found[1] if len(found) > 1 else None, most=most, work=work or Work())
+            designs.append(Design(sample, _base(part, sample, classes)))
+    design, judge = designs[0], designs[1] if len(designs) > 1 else None
+    if most is None:
+        chosen = _all_of(allowed)
+        found = penalised(design, judge, chosen, solve(design, chosen, None, rounds=12), work)
+    else:
+        found = find(design, judge, allowed, most, work)
+    return _written(found, design)
 
 
 def _base(rows: Rows, sample: Sample, classes: int) -> Tensor:
@@ -84,132 +93,37 @@ def _base(rows: Rows, sample: Sample, classes: int) -> Tensor:
     return functional.one_hot(labels.long(), classes).to(sample.features)
 
 
-def find(
-    sample: Sample,
-    base: Tensor,
-    allowed: Tensor,
-    held: tuple[Sample, Tensor] | None,
-    *,
-    most: int,
-    work: Work,
-) -> Parents:
-    """Find the parents among the ``allowed`` (sites, sites); ``base`` (n, B) are features that every site looks at.
+def _all_of(allowed: Tensor) -> Tensor:
+    """Write booleans (sites, sites) as numbers of sites, (sites, most that any has), −1 at the end."""
+    order = (~allowed).to(torch.int8).argsort(dim=1, stable=True)
+    order = torch.where(allowed.gather(1, order), order, -1)
+    return order[:, : max(1, int(allowed.sum(1).max()))]
 
-    ``held`` are rows to choose the threshold by, with their base; without them it is one unit.
-    """
-    sites, outcomes = sample.target.shape[1:]
-    freedom = 1 if outcomes == 1 else (outcomes - 1) ** 2
-    rows = float(sample.count.sum())
-    unit = freedom * (0.5 * math.log(max(rows, 2.0)) + math.log(sites))
-    design = Design(sample, base)
-    chosen = torch.full((sites, most), -1, dtype=torch.int64, device=base.device)
-    theta = solve(design, chosen[:, :0], None, rounds=8)
-    judge = None if held is None else Design(*held)
-    path = Path([], [judge.scores(chosen[:, :0], theta)] if judge else [])
-    live = torch.arange(sites, device=base.device)
-    least = (UNITS[-1] if judge else UNITS[0]) * unit
-    for size in range(min(most, sites - 1)):
-        if not work.left():
+
+def find(design: Design, judge: Design | None, allowed: Tensor, most: int, work: Work) -> Fitted:
+    """Look for a few parents to find a prior that suits them, and with that for as many as help."""
+    best, unit = None, criterion(design)
+    for number in (min(most, SCOUT), most) if judge else (most,):
+        path = forward(design, judge, allowed, most=number, unit=unit, work=work)
+        threshold = path.threshold(unit) if judge else unit
+        chosen, theta = backward(design, path.until(threshold), threshold, work)
+        found = penalised(design, judge, chosen, theta, work)
+        if best is None or found.score < best.score:
+            best = found
+        if number == most or not work.left():
             break
-        gain, best = _offers(design, chosen[:, :size], theta, live, allowed, rows)
-        there = gain > least
-        if not bool(there.any()):
-            break
-        live, best, gain = live[there], best[there], gain[there]
-        chosen[live, size] = best
-        theta = functional.pad(theta, (0, outcomes))
-        theta[live] = solve(design, chosen[:, : size + 1], theta, rounds=3, only=live)
-        path.gains.append(torch.zeros(sites, device=base.device).index_copy_(0, live, gain))
-        if judge:
-            path.scores.append(judge.scores(chosen[:, : size + 1], theta, only=live, before=path.scores[-1]))
-    threshold = _threshold(path, unit) if judge else unit
-    for size, gains in enumerate(path.gains):  # a site's path ends with the first parent that adds too little
-        chosen[:, size] = torch.where(
-            (gains > threshold) & ((chosen[:, size - 1] >= 0) if size else True), chosen[:, size], -1
-        )
-    return _backward(design, chosen[:, : max(1, len(path.gains))], threshold, rows, judge, work)
+        design = design.with_prior(best.prior)
+    assert best is not None
+    return best
 
 
-def _threshold(path: Path, unit: float) -> float:
-    """Return the threshold that says most about the rows held back."""
-    totals = []
-    for units in UNITS:
-        score, on = path.scores[0], torch.ones_like(path.scores[0], dtype=torch.bool)
-        for gains, after in zip(path.gains, path.scores[1:], strict=True):
-            on = on & (gains > units * unit)
-            score = torch.where(on, after, score)
-        totals.append(float(score.double().sum()))
-    best = min(totals)
-    # The first that is as good: other machines round differently.
-    return unit * UNITS[next(place for place, total in enumerate(totals) if total <= best + 1e-6 * abs(best))]
-
-
-def _offers(
-    design: Design, chosen: Tensor, theta: Tensor, live: Tensor, allowed: Tensor, rows: float
-) -> tuple[Tensor, Tensor]:
-    """Return the most that any further parent would add to each site, in nats, and which it is."""
-    gains, places = [], []
-    for part in design.blocks(live, max(8, chosen.shape[1])):
-        offered = gain(design, part, design.logits(chosen, theta, part), rows)  # (sites of the part, sites)
-        best = _without(offered.masked_fill_(~allowed[part], 0.0), chosen[part]).max(dim=1)
-        gains.append(best.values)
-        places.append(best.indices)
-    return torch.cat(gains), torch.cat(places)
-
-
-def _without(offered: Tensor, taken: Tensor) -> Tensor:
-    """Take back what is offered by sites that are parents already."""
-    padded = functional.pad(offered, (0, 1))
-    return padded.scatter_(1, torch.where(taken >= 0, taken, offered.shape[1]), 0.0)[:, :-1]
-
-
-def gain(design: Design, part: Tensor, logits: Tensor, rows: float) -> Tensor:
-    r"""Return what every site would add to the log-likelihood of those of a part, to second order, (part, sites).
-
-    For two states it is :math:`N g^2 / 2V` with g the covariance of the residual and the feature and V the curvature beside a
-    constant; for more the same with :math:`V_{ab} = \pi_a \rho_b`, as in the test of a table of counts.
-    """
-    sample, outcomes = design.sample, design.sample.outcomes
-    law = torch.sigmoid(logits) if outcomes == 1 else torch.softmax(logits, dim=1)  # (part, O, n)
-    covariance = ((design.target[part] - law) * sample.weight).flatten(0, 1) @ sample.features  # (part · O, sites · O)
-    bend = sample.weight * law * (1 - law)
-    if outcomes == 1:
-        bend = bend.squeeze(1)
-        total = bend.sum(1, keepdim=True).clamp(min=1e-12)
-        mean = bend @ sample.features
-        curvature = 0.25 * total - mean.square() / total
-        return 0.5 * rows * covariance.square() / curvature.clamp(min=1e-4 * total)
-    share = (sample.weight @ sample.target.flatten(1)).clamp(min=1 / rows)
-    rho = bend.sum(2).flatten().clamp(min=1 / rows)
-    each = covariance.square() / (rho[:, None] * share)
-    return 0.5 * rows * each.view(len(part), outcomes, -1, outcomes).sum((1, 3))
-
-
-def _penalised(design: Design, chosen: Tensor, judge: Design, theta: Tensor, work: Work) -> Tensor:
-    """Solve with the penalty that says most about the rows held back, the strongest first, as long as there is time."""
-    best, found = math.inf, theta
-    for prior in PRIORS:
-        if not work.left():
-            break
-        own = replace(design, prior=prior)
-        vars(own).update(columns=design.columns, target=design.target)  # of the same rows
-        theta = solve(own, chosen, theta, rounds=6)
-        score = float(judge.scores(chosen, theta).double().sum())
-        if not score < best - 1e-6 * abs(score):
-            break
-        best, found = score, theta
-    return found
-
-
-def _backward(
-    design: Design, chosen: Tensor, threshold: float, rows: float, judge: Design | None, work: Work
-) -> Parents:
+def backward(design: Design, chosen: Tensor, threshold: float, work: Work) -> tuple[Tensor, Tensor]:
     """Drop parents that cost less than the threshold, and solve what is left."""
     theta = solve(design, chosen, None, rounds=12)
     for _ in range(2):
         if not work.left():
             break
-        cost = design.costs(chosen, theta) * rows
+        cost = design.costs(chosen, theta) * design.rows
         weak = (cost < threshold) & (chosen >= 0)
         if not bool(weak.any()):
             break
@@ -218,11 +132,47 @@ def _backward(
         weak &= weakest == weakest.amin(1, keepdim=True)
         chosen = torch.where(weak, -1, chosen)
         theta = solve(design, chosen, theta, rounds=4)
-    if judge is not None:
-        theta = _penalised(design, chosen, judge, theta, work)
-    order = (chosen < 0).to(torch.int8).argsort(dim=1, stable=True)  # gaps to the end
-    chosen = chosen.gather(1, order)
+    return chosen, theta
+
+
+def penalised(design: Design, judge: Design | None, chosen: Tensor, theta: Tensor, work: Work) -> Fitted:
+    """Solve with the prior that says most about the rows held back, as long as there is time.
+
+    It is found step by step, from that of the design on: whichever neighbour in the lists is better first.
+    """
+    found = Fitted(chosen, theta, design.prior)
+    if judge is None:
+        return found
+    found.score, tried = judge.total(chosen, theta), {design.prior}
+    ways = list(WAYS)
+    while ways and work.left():
+        prior = _moved(found.prior, ways[0])
+        if prior is None or prior in tried:
+            ways = ways[1:]
+            continue
+        tried.add(prior)
+        theta = solve(design.with_prior(prior), chosen, found.theta, rounds=6)
+        score = judge.total(chosen, theta)
+        if score < found.score * (1 - 1e-5):
+            found, way = Fitted(chosen, theta, prior, score), ways[0]
+            ways = [way, *(other for other in WAYS if other != way)]
+        else:
+            ways = ways[1:]
+    return found
+
+
+def _moved(prior: Prior, way: tuple[int, int]) -> Prior | None:
+    """Go to a neighbour in the lists; None at their ends."""
+    scale, tail = SCALES.index(prior.scale) + way[0], TAILS.index(prior.tail) + way[1]
+    return Prior(SCALES[scale], TAILS[tail]) if 0 <= scale < len(SCALES) and 0 <= tail < len(TAILS) else None
+
+
+def _written(found: Fitted, design: Design) -> Parents:
+    """Move gaps to the end, and take the weights apart."""
+    chosen, theta = found.chosen, found.theta
+    order = (chosen < 0).to(torch.int8).argsort(dim=1, stable=True)
+    chosen = chosen.gather(1, order)[:, : max(1, int((chosen >= 0).sum(1).max()))]
     base, outcomes = design.base.shape[1], design.sample.outcomes
     weight = theta[:, :, base:].reshape(len(chosen), outcomes, -1, outcomes).permute(0, 2, 3, 1)  # (sites, K, in, out)
-    weight = weight.gather(1, order[..., None, None].expand_as(weight))
+    weight = weight.gather(1, order[..., None, None].expand_as(weight))[:, : chosen.shape[1]]
     return Parents(chosen, weight * (chosen >= 0)[..., None, None], theta[:, :, :base].transpose(1, 2))

@@ -55,6 +55,7 @@ class Sample:
     weight: Tensor  # (n,), sums to 1
     count: Tensor  # (n,): how many observations each row stands for
     place: Tensor  # (n,): which of the rows they are, on the CPU
+    there: Tensor | None = None  # (n, sites): 0 where the target is missing, else 1; None where nothing is
 
     @property
     def outcomes(self) -> int:
@@ -71,7 +72,8 @@ class Sample:
         chosen = torch.nonzero(share).flatten()
         weight, count = ((share * whole)[chosen] for whole in (self.weight, self.count))
         place = self.place[chosen.cpu()]
-        return Sample(self.features[chosen], self.target[chosen], weight / weight.sum(), count, place)
+        there = None if self.there is None else self.there[chosen]
+        return Sample(self.features[chosen], self.target[chosen], weight / weight.sum(), count, place, there)
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Fit:
 
 
 def sample_of(rows: Rows, states: int, device: torch.device) -> Sample:
-    """Write rows of tokens as features and targets, on a device."""
+    """Write rows of tokens as features and targets, on a device. A missing value has the mean features of its site."""
     most = max(1, MOST_NUMBERS // (rows.x.shape[1] * states))
     # Evenly over all; float32 would not tell rows beyond 2^24 apart.
     place = torch.linspace(0, len(rows) - 1, min(len(rows), most), dtype=torch.float64).round().long()
@@ -108,9 +110,18 @@ def sample_of(rows: Rows, states: int, device: torch.device) -> Sample:
     count = count.float().to(device)
     weight = (weight / weight.sum()).float().to(device)
     if states == 2:
-        return Sample(x.float() - 0.5, x.float()[..., None], weight, count, place)
-    target = functional.one_hot(x.long(), states).float()
-    return Sample((target - 1 / states).flatten(1), target, weight, count, place)
+        features, target = x.float()[..., None] - 0.5, x.float()[..., None]
+    else:
+        target = functional.one_hot(x.long(), states).float()
+        features = target - 1 / states
+    if rows.missing is None:
+        return Sample(features.flatten(1), target, weight, count, place)
+    gone = rows.missing.cpu()[place].to(device)[..., None]
+    mass = weight[:, None, None] * ~gone
+    mean = (mass * features).sum(0) / mass.sum(0).clamp(min=1e-30)
+    return Sample(
+        torch.where(gone, mean, features).flatten(1), target, weight, count, place, (~gone).float().squeeze(-1)
+    )
 
 
 def marginals(sample: Sample) -> Fit:

@@ -15,17 +15,33 @@ from typing import Any
 
 import torch
 
-from neurise import checks, devices, discovery
-from neurise.alphabet import Alphabet, as_matrix
+from neurise import checks, devices, discovery, holdings
+from neurise.alphabet import Alphabet, as_array, as_matrix
+from neurise.columns import Columns
 from neurise.dataset import Dataset
-from neurise.evaluation.case import Case
+from neurise.evaluation.case import Case, Truth
+from neurise.evaluation.learnt_from import with_training_rows
 from neurise.evaluation.measurement import Measure, Measurement
 from neurise.evaluation.measures import MEASURES, measures_of_others
+from neurise.evaluation.table import frame, html, written
+from neurise.evaluation.tables import columns_of, complete, on_tokens, table_set
 from neurise.evaluation.unseen import described, held_back
+from neurise.frames import Table, frame_kind
 from neurise.modeling.model import Model
-from neurise.space import Space
+from neurise.space import MAX_STATES, Space
 
-__all__ = ["BASELINES", "MEASURES", "Case", "Evaluation", "Measure", "Measurement", "evaluate"]
+__all__ = [
+    "BASELINES",
+    "MAX_STATES",
+    "MEASURES",
+    "Case",
+    "Columns",
+    "Evaluation",
+    "Measure",
+    "Measurement",
+    "as_array",
+    "evaluate",
+]
 
 BASELINES = ("independent", "memorize")
 """Models that any other should beat, by the names of their files."""
@@ -50,6 +66,18 @@ class Evaluation:
                 return row
         raise KeyError(f"{name!r} was not measured; there are: {', '.join(row.name for row in self.rows)}")
 
+    def __repr__(self) -> str:
+        few = [f"{row.name} {written(row)}" for row in self.rows[:3]]
+        more = [f"{len(self.rows) - 3} more"] if len(self.rows) > 3 else []
+        return f"Evaluation({self.model} on {self.data}: {', '.join(few + more)})"
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Make a data frame of it, one row per measurement: of "pandas", "polars", "pyarrow" or what narwhals knows else."""
+        return frame(self, backend)
+
     def to_dict(self) -> dict[str, Any]:
         """Give everything in JSON's types."""
         return {
@@ -66,6 +94,7 @@ def evaluate(
     model: Model | Any,
     data: Dataset | Any,
     *,
+    train: Dataset | Any = None,
     samples: int = 10_000,
     seed: int = 0,
     exact: bool | None = None,
@@ -79,20 +108,31 @@ def evaluate(
     rows are drawn from the model, and from the law of the data. Distances between laws are exact up to 2^20
     configurations, or where ``exact`` is True; ``exact=False`` takes samples instead. Beside each number stand those of
     the product of the marginals and of the memorised training rows, unless ``baselines`` is False.
+
+    ``train`` are the rows that the model learnt from, where the data do not come with them: they tell whether it copies rows
+    (``copies_beyond_chance``, ``nearer_than_chance``; :func:`neurise.metrics.privacy`).
     """
     if isinstance(samples, bool) or samples != int(samples) or samples < 1:
         raise ValueError(f"samples must be a positive whole number, got {samples!r}")
     checks.flag("baselines", baselines)
     if exact is not None:
         checks.flag("exact", exact)
-    known = data if isinstance(data, Dataset) else _as_dataset(data)
+    text = repr(model) if hasattr(model, "sample") else "the given samples"
+    known = data if isinstance(data, Dataset) else _as_dataset(data, model)
     needed = devices.sampling_bytes(int(samples), known.space.sites, known.symbols.itemsize)
     devices.require_memory(needed, torch.device("cpu"), f"draw fewer than samples={int(samples):,} rows")
     options: dict[str, Any] = {"samples": int(samples), "seed": seed, "exact": exact}
     again = held_back(model, known)
     known = known if again is None else again
-    case = Case(model, known, **options)
-    against = described(model, case.truth, again is not None)
+    if train is not None:
+        known = with_training_rows(
+            model, known, train if isinstance(train, Dataset) else _as_dataset(train, model, "train")
+        )
+    against = described(model, Truth(known, samples=int(samples), seed=seed), again is not None)
+    columns, measured = columns_of(model, known), model
+    if columns is not None:
+        measured, known = on_tokens(model, known, columns)
+    case = Case(measured, known, **options)
     measures = (*MEASURES, *measures_of_others()) if measures is None else measures
     rows = tuple(row for measure in measures for row in measure(case))
     learnable = case.truth.learnable if baselines else None
@@ -110,11 +150,17 @@ def evaluate(
             replace(row, baselines={name: scores[name].get(key.get(row.name, row.name)) for name in BASELINES})
             for row in rows
         )
-    text = repr(model) if case.model is not None else "the given samples"
     return Evaluation(text, known.name, case.samples, rows, "" if learnable is None else learnable[1], against, case)
 
 
-def _as_dataset(data: Any) -> Dataset:
-    rows = as_matrix(data, "data")
+def _as_dataset(data: Any, model: Any, what: str = "data") -> Dataset:
+    known = getattr(getattr(model, "schema_", None), "alphabet", None)
+    if isinstance(known, Columns) and not frame_kind(data):
+        data = Table(as_array(data, what), known.names)  # without names, columns are told by their places
+    if frame_kind(data) and not isinstance(known, Alphabet):
+        return table_set(data)
+    held = holdings.opened(data, what, sites=getattr(getattr(model, "space_", None), "sites", None))
+    held = complete(held, what)
+    rows, more = as_matrix(held.X, what), {"test_labels": held.y, "test_weights": held.weights}
     symbols = Alphabet.of(rows).symbols
-    return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows)
+    return Dataset("the given rows", Space(rows.shape[1], len(symbols)), symbols, test=rows, **more)

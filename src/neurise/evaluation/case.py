@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from neurise import exact as exactly
+from neurise import holdings
 from neurise.alphabet import Alphabet, as_matrix
 from neurise.dataset import Dataset
 from neurise.modeling.model import Model
@@ -50,7 +51,11 @@ class Truth:
 
     def __init__(self, data: Dataset, *, samples: int, seed: int) -> None:
         self.data, self.samples, self.seed = data, samples, seed
-        self.alphabet = Alphabet.of(data.symbols[:, None], data.symbols.tolist())
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the data, in their order."""
+        return Alphabet.of(self.data.symbols[:, None], self.data.symbols.tolist())
 
     @cached_property
     def rows(self) -> Rows:
@@ -140,11 +145,13 @@ class Case:
         self.truth = truth or Truth(data, samples=samples, seed=seed)
         self.model: Model | None = model if hasattr(model, "sample") else None
         if self.model is None:
-            self.drawn = as_matrix(model, "samples")
+            self.drawn = as_matrix(holdings.repeated(model, "samples"), "samples")
             self.samples, self.alphabet = len(self.drawn), Alphabet.of(self.drawn)
             self.space = Space(self.drawn.shape[1], len(self.alphabet))
         else:
-            self.alphabet, self.space = self.model.schema_.alphabet, self.model.space_
+            known = self.model.schema_.alphabet
+            assert isinstance(known, Alphabet)  # a model of a table is measured on its tokens
+            self.alphabet, self.space = known, self.model.space_
         self._check()
 
     def _check(self) -> None:

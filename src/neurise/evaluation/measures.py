@@ -24,6 +24,7 @@ from neurise.metrics.log_likelihood import log_likelihood
 from neurise.metrics.mmd import mmd
 from neurise.metrics.nearest_neighbour import nearest_neighbour
 from neurise.metrics.overlap import overlap
+from neurise.metrics.privacy import Closeness
 from neurise.metrics.total_variation import total_variation
 
 PAIR_ROWS = 5000
@@ -111,9 +112,15 @@ def memorisation(case: Case) -> Iterator[Measurement]:
     if data.train is None or (data.test is None and data.draw is None):
         return
     drawn, held_out = case.drawn[:NEIGHBOUR_ROWS], case.truth.rows.observations()[0][:NEIGHBOUR_ROWS]
-    near = nearest_neighbour(drawn, data.train, held_out, alphabet=case.symbols)
+    training = data.train if data.weights is None else data.train[data.weights > 0]
+    near = nearest_neighbour(drawn, training, held_out, alphabet=case.symbols)
     yield Measurement.of("nearest_distance", near.distance, "to the nearest training row; floor: of held-out rows")
     yield Measurement.of("copies", near.copies, "share of samples that are training rows; floor: of held-out rows")
+    found = Closeness.of(near, data.space.sites)
+    beyond = "of samples minus that of held-out rows; 0 where nothing was copied"
+    yield Measurement.of("copies_beyond_chance", found.copies_beyond_chance, f"share of copies {beyond}")
+    nearer = "share of sites by which samples are nearer to a training row than held-out rows are"
+    yield Measurement.of("nearer_than_chance", found.nearer, f"{nearer}; 0 where nothing was copied")
 
 
 def likelihood(case: Case) -> Iterator[Measurement]:

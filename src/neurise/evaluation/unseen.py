@@ -17,7 +17,7 @@ def held_back(model: Any, data: Dataset) -> Dataset | None:
     alone = (data.train is None) != (data.test is None)  # one lot of rows, from which some may be held back
     if not isinstance(model, Model) or model.split_ is None or not alone or data.draw is not None:
         return None
-    lot = data if data.train is not None else _as_training_rows(data)
+    lot = data if data.train is not None else as_training_rows(data)
     try:
         found = hold_back(lot, model.split_)
     except ValueError:  # too few rows: this is other data
@@ -25,7 +25,8 @@ def held_back(model: Any, data: Dataset) -> Dataset | None:
     return found if found.train is not None and model.schema_.is_of(found.train, found.weights) else None
 
 
-def _as_training_rows(data: Dataset) -> Dataset:
+def as_training_rows(data: Dataset) -> Dataset:
+    """Call the test rows of a data set its training rows."""
     empty: dict[str, Any] = {"test": None, "test_labels": None, "test_weights": None}
     return replace(data, train=data.test, labels=data.test_labels, weights=data.test_weights, **empty)
 

@@ -61,7 +61,10 @@ def sweep(conditionals: FlipConditionals, x: Tensor, *, generator: Generator, be
 
 def _redraw(logits: Tensor, old: Tensor, uniform: Tensor, beta: Tensor | None) -> tuple[Tensor, Tensor]:
     """Inverse-CDF draw over the leading axis, and the change of the log-weight; both (sites, chains)."""
-    tempered = logits if beta is None else beta.to(logits.dtype) * logits
+    # What is impossible stays so at every temperature, also where β = 0.
+    tempered = (
+        logits if beta is None else (beta.to(logits.dtype) * logits).masked_fill(logits == -torch.inf, -torch.inf)
+    )
     weight = torch.exp(tempered - tempered.amax(0)).to(uniform.dtype)
     level = uniform * weight.sum(0)
     below = torch.zeros_like(level)

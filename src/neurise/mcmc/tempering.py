@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from neurise import checks, devices
 from neurise.mcmc.glauber import FlipConditionals, sweep
 from neurise.mcmc.mixing import Diagnostics, autocorrelation_time, diagnose
+from neurise.space import Space
 
 GROUPS = 16
 """Independent ladders that are run side by side."""
@@ -39,6 +40,10 @@ class Target(FlipConditionals, Protocol):
     @property
     def states(self) -> int:
         """How many states a site has."""
+
+    @property
+    def space(self) -> Space:
+        """Return the space of the law."""
 
     def log_weight(self, x: Tensor) -> Tensor:
         r"""Log-probability up to a constant, (chains,) float64."""
@@ -139,7 +144,15 @@ class _Ladder:
 
     def _uniform(self, blocks: int, width: int) -> Tensor:
         shape = (blocks, self.target.sites, width)
-        return torch.randint(self.target.states, shape, generator=self.generator, device=self.device, dtype=torch.uint8)
+        space = self.target.space
+        if space.sizes is not None:
+            return (
+                space.uniform(blocks * width, generator=self.generator)
+                .T.reshape(-1, blocks, width)
+                .transpose(0, 1)
+                .contiguous()
+            )
+        return torch.randint(space.states, shape, generator=self.generator, device=self.device, dtype=torch.uint8)
 
     def place(self, betas: Tensor) -> None:
         """Set the temperatures and forget what was counted."""

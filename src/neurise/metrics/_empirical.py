@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neurise import holdings
 from neurise.laws import as_law
 from neurise.metrics._rows import Tokens, tokens
 from neurise.metrics._weights import Weights
@@ -27,6 +28,8 @@ class Observed(NamedTuple):
 
 def is_pmf(given: Any) -> bool:
     """Whether something is a vector of probabilities rather than a matrix of rows."""
+    if holdings.is_strings(given) or not (hasattr(given, "ndim") or isinstance(given, list | tuple)):
+        return False  # bit strings, counts, a data set: rows
     try:
         return (given.ndim if hasattr(given, "ndim") else np.ndim(given)) == 1
     except ValueError:  # ragged: rows, and the door of the rows says what is wrong with them

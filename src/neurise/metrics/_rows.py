@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import devices
+from neurise import devices, holdings
 from neurise.alphabet import Alphabet, as_matrix, codes_of, is_text
 from neurise.batching import MEMORY_BUDGET, batches
+from neurise.frames import as_table, frame_kind
 from neurise.space import MAX_STATES, Space
 
 WHOLE = np.dtype(np.int64).str
@@ -36,7 +37,7 @@ def tokens(alphabet: Any = None, *, least: int = 1, **rows: Any) -> Tokens:
     type: True, 1 and 1.0. ``least`` is how many rows a set needs. Tokens lie where the first tensor lay, or on a GPU where
     there is one.
     """
-    matrices = {name: as_matrix(given, name) for name, given in rows.items()}
+    matrices = {name: matrix_of(given, name) for name, given in _matched(rows).items()}
     first, *others = matrices
     width = matrices[first].shape[1]
     for name in others:
@@ -69,6 +70,25 @@ def tokens(alphabet: Any = None, *, least: int = 1, **rows: Any) -> Tokens:
         pieces = batches(len(matrix), 32 * width, budget)
         sets.append(torch.cat([symbols.encode(matrix[piece], name).to(place) for piece in pieces]))
     return Tokens(tuple(sets), symbols)
+
+
+def _matched(rows: dict[str, Any]) -> dict[str, Any]:
+    """Put the columns of data frames in the order of the first one, by their names."""
+    tables = {name: as_table(given) for name, given in rows.items() if frame_kind(given) is not None}
+    names = next((table.names for table in tables.values()), ())
+    for name, table in tables.items():
+        if sorted(table.names) != sorted(names):
+            raise ValueError(
+                f"{next(iter(tables))} has the columns {', '.join(names)}, and {name} has {', '.join(table.names)}"
+            )
+    return rows | {
+        name: np.asarray(table)[:, [table.names.index(column) for column in names]] for name, table in tables.items()
+    }
+
+
+def matrix_of(given: Any, name: str) -> np.ndarray:
+    """Insist on a set of rows; of counts and of whatever else holds rows, each as often as it was seen."""
+    return as_matrix(given if isinstance(given, np.ndarray | Tensor) else holdings.repeated(given, name), name)
 
 
 def spins(x: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from neurise.estimate import Estimate
 from neurise.metrics._weights import Weights
-from neurise.metrics.log_likelihood import LogLaw, summary
+from neurise.metrics.log_likelihood import LogLaw, in_hand, summary
 
 
 class HasBound(Protocol):
@@ -50,6 +50,7 @@ def elbo(
     :math:`\sqrt{\sum_k w_k^2 s_k^2} / \sum_k w_k`, with s the standard errors that the model gives.
     """
     options = {} if draws is None else {"draws": draws}
+    X, y, weights = in_hand(model, X, y, weights)
     bound = model.elbo(X, y, seed=seed, **options)
     result = summary(bound.value, X, weights, pmf_log_prob)
     masses = Weights.of(weights, len(bound.value), "weights").masses

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neurise.alphabet import as_matrix
 from neurise.batching import batches
 from neurise.estimate import Estimate
-from neurise.metrics._rows import tokens
+from neurise.metrics._rows import matrix_of, tokens
 
 RESAMPLES = 200
 """Bootstrap sets: enough for a standard error good to a twentieth."""
@@ -71,7 +70,7 @@ def energy(
 
 def _energies(rows: Any, energy_function: Callable[[np.ndarray], Any], name: str) -> np.ndarray:
     """Energies of the rows, checked."""
-    matrix = as_matrix(rows, name)
+    matrix = matrix_of(rows, name)
     values = np.asarray(energy_function(matrix), dtype=float)
     if values.shape != (len(matrix),):
         raise ValueError(

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from neurise import povm as measurement
-from neurise.alphabet import as_matrix
 from neurise.estimate import Estimate
+from neurise.metrics._rows import matrix_of
 
 BEYOND = 6.0
 """Standard errors above 1 at which a fidelity says that one of the two laws does not sum to 1."""
@@ -56,7 +56,7 @@ def fidelity(
     state as well (:func:`neurise.povm.ghz_fidelity`), which is refused where its standard error would exceed
     ``max_error``. Its floor is the same of as many real outcomes ``other``; without them, the 1 of a pure state.
     """
-    matrix = as_matrix(rows, "rows")
+    matrix = matrix_of(rows, "rows")
     if drawn_from not in ("data", "model"):
         raise ValueError(f"drawn_from must be 'data' or 'model', got {drawn_from!r}")
     if other is not None and outcomes is None:
@@ -91,11 +91,11 @@ def _log_law(law: Any, rows: np.ndarray, what: str) -> np.ndarray:
 
 def _quantum(outcomes: Any, povm: str | measurement.Povm, max_error: float, other: Any, seed: int) -> Estimate:
     """Fidelity of the state behind outcomes, with that of real outcomes as its floor."""
-    drawn = as_matrix(outcomes, "outcomes")
+    drawn = matrix_of(outcomes, "outcomes")
     value, error = (float(part) for part in measurement.ghz_fidelity(drawn, povm, max_error=max_error))
     floor = 1.0
     if other is not None:
-        real = np.random.default_rng(seed).permutation(as_matrix(other, "other"))[: len(drawn)]
+        real = np.random.default_rng(seed).permutation(matrix_of(other, "other"))[: len(drawn)]
         if real.shape[1] != drawn.shape[1]:
             raise ValueError(f"outcomes has {drawn.shape[1]} sites, and other has {real.shape[1]}")
         floor = float(measurement.ghz_fidelity(real, povm, max_error=max_error).value)

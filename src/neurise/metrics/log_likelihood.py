@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from torch import Tensor
 
+from neurise import holdings
 from neurise.alphabet import as_matrix
 from neurise.estimate import Estimate
 from neurise.metrics._weights import Weights
@@ -45,7 +47,18 @@ def log_likelihood(
 
     **Error.** Standard error of the mean over new rows; importances count as :math:`(\sum w)^2/\sum w^2` rows.
     """
+    X, y, weights = in_hand(model, X, y, weights)
     return summary(model.log_prob(X, y), X, weights, pmf_log_prob)
+
+
+def in_hand(model: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Open what holds rows, such as counts or a data set: rows, labels for a model that has some, and weights."""
+    if isinstance(X, np.ndarray | Tensor):
+        return X, y, weights
+    space, schema = getattr(model, "space_", None), getattr(model, "schema_", None)
+    held = holdings.opened(X, sites=getattr(space, "sites", None))
+    labels = held.y if y is None and getattr(schema, "labels", None) is not None else y
+    return held.X, labels, held.weights if weights is None else weights
 
 
 def summary(values: Any, X: Any, weights: Any, pmf_log_prob: LogLaw | None) -> Likelihood:

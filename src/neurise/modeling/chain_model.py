@@ -17,9 +17,12 @@ from neurise.alphabet import Symbols
 from neurise.chain_law import out_of_order
 from neurise.conditionals.base import Conditionals, Frame, Ordered
 from neurise.conditionals.mixture import Mixture
+from neurise.fields import Field
+from neurise.modeling import partial_chains, partial_rows
 from neurise.modeling.groups import Chain, Corrector
 from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Model, Request
+from neurise.modeling.site_terms import SiteTerms
 from neurise.sampling.clamped import draw_clamped
 from neurise.sampling.corrector import Sweeps, checked_sweeps
 from neurise.sampling.reverse import sample
@@ -42,6 +45,8 @@ class ChainModel(Model):
 
     conditionals_: Conditionals | Mixture = field(init=False)
     """After ``fit``: what drives the reverse chain, the likelihood and the exact law."""
+    sweeps_: int = field(init=False, default=0)
+    """How many sweeps ``fit`` found to do good, where ``corrector__sweeps`` leaves it to that."""
     effective_samples_: float = field(init=False)
     """Of the last ``sample`` with ``clamp``: how many independent samples its weighted particles were worth."""
 
@@ -71,8 +76,10 @@ class ChainModel(Model):
         """Whether there are chains that take the sites in other orders than the model's."""
         return any(chain.order is not None for chain in self.chains)
 
-    def conditional(self, X: Symbols, site: int, step: int | None = None, y: Any = None) -> np.ndarray:
-        r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet.
+    def conditional(self, X: Symbols, site: Any, step: int | None = None, y: Any = None) -> np.ndarray:
+        r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the site's alphabet.
+
+        The site is a number from 0, or the name of a column.
 
         With ``step`` = t, where step t noises that site: the learnt conditional of the noised law μ_t. Without: the
         clean conditional :math:`\mu_0(x_u \mid x_{-u})`, from the network if it was taught it (``corrector__clean`` > 0), else
@@ -80,9 +87,7 @@ class ChainModel(Model):
         says of other sites at t = 0 means nothing then.)
         """
         schema = self._fitted()
-        if site not in range(schema.space.sites):
-            raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
-        x, place = schema.encode(X), schema.order.index(site)
+        x, place = schema.encode(X), schema.order.index(schema.site_of(site))
         if step is None and not self.knows_clean:
             if not self.has_likelihood:
                 raise NotImplementedError(
@@ -90,7 +95,7 @@ class ChainModel(Model):
                     f"likelihood of hard noise with hide_noised=True; step={place} gives the learnt conditional of the law "
                     f"noised by {place} steps"
                 )
-            return self._ratios_at(x, place, y)
+            return self._ratios_at(x, place, y)[:, : schema.space.digits[place]]
         asked = self.conditionals
         noise = asked.noise
         if step is not None and step not in range(place, noise.num_steps, schema.space.sites):
@@ -108,12 +113,12 @@ class ChainModel(Model):
             label = None if labels is None else labels[rows].to(self.device_)
             log_conditional = asked.log_conditional(t, u, x[rows].to(self.device_), label)
             parts.append(log_conditional.detach().double().softmax(-1).cpu().numpy())
-        return np.concatenate(parts)
+        return np.concatenate(parts)[:, : schema.space.digits[place]]
 
     @property
     def knows_clean(self) -> bool:
-        """Whether the network was taught the conditionals of the data itself, at any site."""
-        return bool(self.fitted_params_["corrector"].clean)
+        """Whether the conditionals of the data itself were learnt, at any site."""
+        return bool(self.fitted_params_["corrector"].clean) and self.conditionals.clean.can_sweep
 
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
         """Normalise the likelihoods of the p configurations that differ at one place.
@@ -164,7 +169,8 @@ class ChainModel(Model):
 
     def sweeps_of(self, sweeps: Any) -> Sweeps:
         """Return how many sweeps run at which times: the user's wish, or what ``fit`` chose."""
-        wanted = self.corrector.sweeps if sweeps is None else sweeps
+        chosen = self.sweeps_ if self.corrector.sweeps is None else self.corrector.sweeps
+        wanted = chosen if sweeps is None else sweeps
         if checks.is_number(wanted) and wanted == 0:
             return {}
         anytime = bool(self.fitted_params_["corrector"].anytime)
@@ -218,11 +224,84 @@ class ChainModel(Model):
             raise NotImplementedError(f"a model with {why} has no exact likelihood; elbo() gives a lower bound")
         return self._log_mean([likelihood.log_prob(chain.conditionals, chain.arranged(x), y) for chain in self.chains])
 
+    def _log_marginal(
+        self, x: Tensor, missing: Tensor, y: Tensor | None, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        if not self.has_likelihood:
+            self._log_prob(x, y)  # which says why
+        found = []
+        for chain in self.chains:
+            own, gaps = chain.arranged(x), chain.arranged(missing)
+            options = {**self._lacking(chain), "generator": generator}
+            found.append(partial_chains.log_marginal(chain.conditionals, own, gaps, y, **options))
+        value, error = partial_rows.log_sum(found)
+        return value - math.log(len(found)), error
+
+    def _summable(self, missing: Tensor) -> Tensor:
+        few = torch.ones(len(missing), dtype=torch.bool)
+        for chain in self.chains:
+            own = self._lacking(chain)
+            lack = partial_chains.Lack.of(chain.arranged(missing), own["constant"])
+            few &= partial_rows.counts(lack.summed, own["digits"]) <= partial_rows.MOST
+        return few
+
+    def _complete(self, x: Tensor, missing: Tensor, y: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Draw what is missing: from all its values where they are few, and the rest as ``clamp`` does."""
+        if self.is_mixture:
+            found = x.clone()
+            for part in partial_rows.completions(
+                lambda rows, which: self._log_prob(rows, None if y is None else y[which.to(y.device)]),
+                x,
+                missing,
+                *partial_rows.enumerable(self, missing),
+            ):
+                found[part.rows[:, None], part.sites] = partial_rows.drawn_from(part, generator)
+            return found
+        if self.has_likelihood:
+            own = self._lacking(self.chains[0])
+            if not self.chain.unseen:
+                known = missing & (own["constant"] >= 0)
+                x, missing = torch.where(known, own["constant"].to(x.dtype), x), missing & ~known
+            x, missing = partial_chains.fill_behind(self.conditionals, x, missing, y, **own, generator=generator)
+        exact = (missing == missing.int().cummin(1).values).all(1) if self.has_likelihood else missing.new_zeros(len(x))
+        found, effective = x.clone(), 0.0
+        for rows in (torch.nonzero(exact).flatten(), torch.nonzero(~exact).flatten()):
+            if len(rows) and bool(missing[rows].any()):
+                labels = None if y is None else y[rows.to(y.device)]
+                wish = Request(len(rows), labels, (x[rows], ~missing[rows]), generator)
+                found[rows] = self._draw(wish).cpu()
+                effective += self.effective_samples_
+            else:
+                effective += len(rows)
+        self.effective_samples_ = effective
+        return found
+
+    def _lacking(self, chain: Ordered) -> dict[str, Any]:
+        """Return what sums over missing values ask of a chain: its constant sites and the numbers of their states."""
+        schema, digits = self.schema_, partial_rows.digits_of(self)
+        constant, sizes = (chain.arranged(part[None])[0] for part in (schema.constant.cpu(), digits))
+        return {"constant": constant, "digits": sizes}
+
     def _elbo(self, x: Tensor, y: Tensor | None, generator: torch.Generator) -> Tensor:
         bounds = [
             likelihood.elbo(chain.conditionals, chain.arranged(x), y, generator=generator) for chain in self.chains
         ]
         return self._log_mean(bounds)  # of several chains each is hard, and its bound the likelihood itself
+
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: torch.Generator) -> SiteTerms:
+        """Return the log-conditionals of the tokens along the chain; with soft noise, the shares of sites in the bound."""
+        if not self.has_likelihood:  # one chain: those of a mixture are hard
+            terms = likelihood.elbo_terms(self.conditionals, x, y, generator=generator)
+            return SiteTerms(terms, terms.sum(1), "bound", "elbo")
+        each = torch.stack([c.restored(likelihood.log_terms(c.conditionals, c.arranged(x), y)) for c in self.chains])
+        totals = each.sum(-1)  # (chains, n)
+        if len(each) == 1:
+            return SiteTerms(each[0], totals[0], "chain", "log_prob")
+        share = (
+            (totals - totals.logsumexp(0)).nan_to_num(0.0, neginf=-math.inf).exp()[..., None]
+        )  # of each chain in a row
+        mean = torch.where(share > 0, share * each, 0.0).sum(0)
+        return SiteTerms(mean, self._log_mean(list(totals)), "chains", "log_prob")
 
     @staticmethod
     def _log_mean(terms: Sequence[Tensor]) -> Tensor:
@@ -235,7 +314,8 @@ class ChainModel(Model):
         for chain in self.chains:
             # Where a chain in an order of its own starts does not matter: such a chain is hard.
             law = exact.chain_law(chain.conditionals, label, start, sweeps=steps)
-            laws.append(law if chain.order is None else out_of_order(law, self.space_, chain.order))
+            own = chain.conditionals.noise.space  # of the sites in the chain's order
+            laws.append(law if chain.order is None else out_of_order(law, own, chain.order))
         return laws[0] if len(laws) == 1 else torch.stack(laws).mean(0)
 
     # --- files -----------------------------------------------------------------------------------------------------
@@ -244,10 +324,12 @@ class ChainModel(Model):
         return self.conditionals_.state_dict()
 
     def _described(self) -> Any:
-        return {"conditionals": self.conditionals_.description()}
+        found = {"conditionals": self.conditionals_.description()}
+        return {**found, "sweeps": self.sweeps_} if self.sweeps_ else found
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         with torch.device("meta"):
             made = conditionals.build(learnt["conditionals"], self.frame())
         load_exactly(made, tensors, self.device_)
+        self.sweeps_ = Field(learnt, "learnt")["sweeps"].whole(0, checks.MOST_STEPS) if "sweeps" in learnt else 0
         self.conditionals_ = made.lay_out()

@@ -8,12 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from neurise import shown
+
 
 class Elbo(NamedTuple):
     """A lower bound on each row's log-likelihood, in nats, and the standard error of its Monte Carlo estimate."""
 
     value: np.ndarray  # (N,)
     standard_error: np.ndarray  # (N,)
+
+    def __repr__(self) -> str:
+        return shown.record(self)
 
 
 def bound(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import difflib
 import inspect
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from torch import Tensor
+
+from neurise import shown
 
 
 class Estimator:
@@ -100,19 +103,20 @@ class Estimator:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags  # only scikit-learn itself asks for this
 
-        return Tags("density_estimator", target_tags=TargetTags(required=False), input_tags=InputTags(categorical=True))
+        accepted = InputTags(categorical=True, string=True, allow_nan=getattr(self, "takes_gaps", False))
+        return Tags("density_estimator", target_tags=TargetTags(required=False), input_tags=accepted)
 
     def __repr__(self) -> str:
-        shown = []
+        changes = []
         for name, default in self.parameters().items():
             value = getattr(self, name)
             if _is_group(default) and type(value) is type(default):
                 changed = _changes(value, default)
                 if changed:
-                    shown.append(f"{name}={type(value).__name__}({', '.join(changed)})")
+                    changes.append(f"{name}={type(value).__name__}({', '.join(changed)})")
             elif plain(value) != plain(default):
-                shown.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+                changes.append(f"{name}={shown.value(value)}")
+        return f"{type(self).__name__}({', '.join(changes)})"
 
 
 @lru_cache
@@ -142,7 +146,9 @@ def _fields(group: Any) -> dict[str, Any]:
 
 def _changes(group: Any, default: Any) -> list[str]:
     usual = _fields(default)
-    return [f"{name}={value!r}" for name, value in _fields(group).items() if plain(value) != plain(usual[name])]
+    return [
+        f"{name}={shown.value(value)}" for name, value in _fields(group).items() if plain(value) != plain(usual[name])
+    ]
 
 
 def flat(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,8 +170,12 @@ def plain(value: Any) -> Any:
         return plain(_fields(value))
     if isinstance(value, np.ndarray | Tensor | np.generic):
         return plain(value.tolist())
+    if hasattr(value, "nodes") and hasattr(value, "edges"):  # a networkx graph, written down as its edges
+        return [plain(edge[:2]) for edge in value.edges]
     if isinstance(value, list | tuple | range):
         return [plain(entry) for entry in value]
     if isinstance(value, bytes):
         return value.decode("latin-1")
+    if isinstance(value, datetime.date):  # a symbol of a column
+        return value.isoformat()
     return value

@@ -72,6 +72,11 @@ class Denoiser:
         """Put certainty in the place of the law of constant sites, (n, sites, tokens)."""
         return torch.where(self.varies[:, None], log_law, self._certain().log().to(log_law.dtype))
 
+    def total(self, divergence: Tensor) -> Tensor:
+        """Sum what every site has, (sites,), or what each of them has, () or (1,), over the sites that vary."""
+        own = divergence.shape[-1:] == self.varies.shape and self.space.sizes is not None
+        return torch.where(self.varies, divergence, 0.0).sum() if own else divergence * self.varies.sum()
+
     def _fixed(self, x: Tensor) -> Tensor:
         return torch.where(self.varies, x, self.constant.to(x.dtype))
 

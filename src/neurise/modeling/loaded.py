@@ -78,9 +78,23 @@ def checked_sizes(field: Field) -> Sizes:
         field[name].whole(1, MOST)
     if "stretch" in field.value:  # files of earlier versions have none
         field["stretch"].whole(1, MOST)
+    if "weight_decay" in field.value:
+        field["weight_decay"].number(0)
     field["learning_rate"].number(0)
     field["pairwise"].flag()
     return Sizes(**field.value)
+
+
+def check_known_sites(chain: Field, constant: Tensor, unseen: float) -> None:
+    """Raise ValueError where the conditionals of a chain do not answer for the sites that never vary as the schema says."""
+    count, has_known = int((constant >= 0).sum()), chain["answers"].value == "known_sites"
+    if has_known != (count > 0):
+        raise ValueError(
+            f"schema.constant names {count} sites that never vary, and {chain.name}.answers is "
+            f"{chain['answers'].value!r}: they do not belong together"
+        )
+    if has_known and chain["unseen"].value != unseen:
+        raise chain["unseen"].wrong(f"that of params.chain__unseen, {unseen!r}")
 
 
 def load_exactly(module: nn.Module, tensors: Mapping[str, Tensor], device: torch.device) -> None:

@@ -84,11 +84,12 @@ def fit_many(
     place = devices.resolve(device)
     shown = None if verbose is None else checks.flag("verbose", verbose)
     runs = [Run(seed, None, False, steps, seconds, shown, deadline.CLOCK()) for seed in numbers]
-    trials = [
-        _trial(model, *data, run=run, place=place)
-        for model, run, *data in zip(targets, runs, *lists.values(), strict=True)
-    ]
-    _learn_all(trials)
+    with noted_interrupts():  # also while kinds of networks race
+        trials = [
+            _trial(model, *data, run=run, place=place)
+            for model, run, *data in zip(targets, runs, *lists.values(), strict=True)
+        ]
+        _learn_all(trials)
     for target, trial in zip(targets, trials, strict=True):  # which are as they were until all is done
         vars(target).clear()
         vars(target).update(vars(trial.model))
@@ -116,6 +117,8 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
     own = _fresh(model)
     own.begin_fit(place)
     own.schema_, rows, held = learn_schema(X, y, weights, validation, alphabet=own.alphabet, order=own.order)
+    if rows.missing is not None or (held is not None and held.missing is not None):
+        own.check_gaps()
     own.check()
     varies = bool((own.schema_.constant < 0).any())
     return Trial(own, rows, held, run, own.jobs(rows, held, run) if isinstance(own, TrainedModel) and varies else [])
@@ -124,7 +127,8 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
 def _kind(job: Job) -> str:
     """Tell what of a job must be equal for jobs to be trained together."""
     shapes = {name: list(parameter.shape) for name, parameter in job.objective.network.named_parameters()}
-    rows = [[part is None for part in (rows.y, rows.weights, rows.fold)] for rows in (job.rows, job.held or job.rows)]
+    both = (job.rows, job.held or job.rows)
+    rows = [[part is None for part in (own.y, own.weights, own.fold, own.missing)] for own in both]
     frame = getattr(job.objective, "frame", None)
     constant = None if frame is None else frame.constant.tolist()
     return json.dumps([plain(job.params), plain(job.settings), shapes, rows, job.held is None, constant])
@@ -132,7 +136,8 @@ def _kind(job: Job) -> str:
 
 def _learn_all(trials: list[Trial]) -> None:
     """Train all models: jobs of one kind together, group after group."""
-    jobs = sorted(((_kind(job), number, job) for number, t in enumerate(trials) for job in t.jobs), key=lambda j: j[:2])
+    left = [(number, job) for number, trial in enumerate(trials) for job in trial.jobs if not job.is_over]
+    jobs = sorted(((_kind(job), number, job) for number, job in left), key=lambda entry: entry[:2])
     with noted_interrupts() as interrupts:
         for _, group in groupby(jobs, key=lambda entry: entry[0]):
             together = [job for _, _, job in group]

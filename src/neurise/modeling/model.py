@@ -13,19 +13,21 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from neurise import checks, deadline, devices
+from neurise import checks, deadline, devices, holdings
 from neurise._version import __version__
 from neurise.alphabet import Symbols
 from neurise.fields import Field
 from neurise.holdout import Split
-from neurise.modeling import loaded
+from neurise.modeling import loaded, partial_rows, sklearn_names
 from neurise.modeling.elbo import Elbo, bound
 from neurise.modeling.estimator import Estimator, flat, plain
+from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.summary import Summary, best_scores
 from neurise.persistence import save_folder
 from neurise.rows import Rows
 from neurise.schema import Schema, learn_schema
 from neurise.space import Space
+from neurise.stored import Stored
 from neurise.training.loop import BrokenOff, TrainingDiverged
 
 Callback = Callable[[int, float, Mapping[str, float], "Model"], Any]
@@ -74,9 +76,9 @@ class Model(Estimator, ABC):
     - ``_tensors()`` and ``_restore(tensors, learnt)``: everything that was learnt, and how it is taken back.
     - ``_draw(request)``: tokens (n, sites).
 
-    A model with a likelihood adds ``_log_prob`` or ``_elbo``; one whose law can be written out adds ``chain_law``. What is
-    learnt ends in an underscore. Inside a model, data are tokens and sites stand in the order in which they are noised;
-    :class:`neurise.schema.Schema` translates at the door.
+    A model with a likelihood adds ``_log_prob`` or ``_elbo``, and ``site_terms`` where it is a sum over sites; one whose law
+    can be written out adds ``chain_law``. What is learnt ends in an underscore. Inside a model, data are tokens and sites
+    stand in the order in which they are noised; :class:`neurise.schema.Schema` translates at the door.
     """
 
     groups: ClassVar[Mapping[str, type]] = {}
@@ -84,6 +86,8 @@ class Model(Estimator, ABC):
     changeable: ClassVar[tuple[str, ...]] = ()
     """Parameters that say how to sample, and so may be changed after ``fit``. All others are saved as they were fitted."""
 
+    takes_gaps: ClassVar[bool] = False
+    """Whether ``fit`` takes rows with missing values."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """What ``fit`` would import on its way, and imports first: to start up is no part of the time that it is given."""
 
@@ -126,8 +130,35 @@ class Model(Estimator, ABC):
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no exact likelihood; compare samples instead")
 
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the likelihood is known exactly."""
+        return type(self)._log_prob is not Model._log_prob
+
+    def _log_marginal(
+        self, x: Tensor, missing: Tensor, y: Tensor | None, generator: Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Return how likely the values are that are there, and standard errors, (n,) float64; by default a sum over all others."""
+        return partial_rows.by_completion(self, x, missing, y)
+
+    def _summable(self, missing: Tensor) -> Tensor:
+        """Return which rows have so few completions that they are summed over, (n,) booleans."""
+        return partial_rows.counts(missing, partial_rows.digits_of(self)) <= partial_rows.MOST
+
+    def _learnt_law(self, x: Tensor, missing: Tensor, place: int) -> Tensor | None:
+        """Return the law of a place of the order given what is there, (n, states), if it was learnt as such; else None."""
+        return None
+
+    def _complete(self, x: Tensor, missing: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
+        """Draw what is missing of rows (n, sites) given what is there."""
+        return self._draw(Request(len(x), y, (x, ~missing), generator)).cpu()
+
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no bound on its likelihood; compare samples instead")
+
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: Generator) -> SiteTerms:
+        """Return the terms of the log-likelihood, or of a draw of its bound, site by site: for :mod:`neurise.scoring`."""
+        raise NotImplementedError(f"the likelihood of a {type(self).__name__} does not fall into terms of single sites")
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Law of ``_draw`` given a label (1,), (p^q,) float64 over the model's own order of sites: for :mod:`neurise.exact`.
@@ -144,8 +175,10 @@ class Model(Estimator, ABC):
         y: Any = None,
         *,
         weights: Any = None,
+        sample_weight: Any = None,
         validation: Any = None,
         seed: int = 0,
+        random_state: Any = None,
         device: str | torch.device | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
@@ -156,7 +189,8 @@ class Model(Estimator, ABC):
     ) -> Self:
         """Learn from X, (N, sites) of at most 256 symbols, and labels y (N,).
 
-        ``weights`` are counts or importances of the rows; ``validation`` is X, (X, y) or (X, y, weights) to stop by
+        ``weights`` (or ``sample_weight``) are counts or importances of the rows; ``random_state`` is another name of ``seed``,
+        which may also be a generator of numpy's; ``validation`` is X, (X, y) or (X, y, weights) to stop by
         instead of a held-back part; ``checkpoint`` is a folder to keep the state of a long run in, and ``resume`` goes
         on from there. ``callback(step, seconds, losses, model)`` is called at every evaluation; returning True stops the
         run. Ends after ``max_steps`` or ``max_seconds``, when the validation score stops falling, or at Ctrl-C or SIGTERM,
@@ -167,12 +201,22 @@ class Model(Estimator, ABC):
         for library in self.libraries:
             importlib.import_module(library)
         began = deadline.CLOCK()
+        if sample_weight is not None:
+            weights = sklearn_names.weights_of(weights, sample_weight)
+        if random_state is not None:
+            seed = sklearn_names.seed_of(seed, random_state, 0)
         if callback is not None and not callable(callback):
             raise ValueError(f"callback must be a function of (step, seconds, losses, model), got {callback!r}")
         before = dict(vars(self))
         try:
             self.begin_fit(device)
-            self.schema_, rows, held = learn_schema(X, y, weights, validation, alphabet=self.alphabet, order=self.order)
+            if isinstance(X, Stored):
+                self.schema_, rows, held = self._learn_files(X, y, weights, validation, seed=seed, verbose=verbose)
+            else:
+                known = {"alphabet": self.alphabet, "order": self.order}
+                self.schema_, rows, held = learn_schema(X, y, weights, validation, **known)
+            if rows.missing is not None or (held is not None and held.missing is not None):
+                self.check_gaps()
             self.check()
             steps, seconds = checks.limits(max_steps, max_seconds)
             start, again = checks.seed(seed), checks.flag("resume", resume)
@@ -195,6 +239,17 @@ class Model(Estimator, ABC):
             raise
         return self
 
+    def _learn_files(self, X: Stored, y: Any, weights: Any, validation: Any, **options: Any) -> Any:
+        """Go over files once, for the schema and for rows that are set apart."""
+        fraction = getattr(getattr(self, "training", None), "validation_fraction", 0.0)
+        checks.seed(options["seed"])
+        own = {
+            "alphabet": self.alphabet,
+            "order": self.order,
+            "fraction": checks.share("validation_fraction", fraction),
+        }
+        return X.learn(y, weights, validation, **own, **options)
+
     def begin_fit(self, device: str | torch.device | None) -> None:
         """Take the parameters down as they are; nothing is learnt yet, and the schema is still to be set."""
         known = getattr(type(self), "__dataclass_fields__", vars(self))
@@ -211,6 +266,14 @@ class Model(Estimator, ABC):
                 )
         self.device_, self.history_, self.stopped_, self.split_ = devices.resolve(device), [], "constant", None
 
+    def check_gaps(self) -> None:
+        """Raise ValueError where this kind of model cannot learn from rows with missing values."""
+        if not self.takes_gaps:
+            raise ValueError(
+                f"{type(self).__name__} cannot learn from missing values; NeurISE, GGM and Independent can, and impute(X) of "
+                "such a model fills them"
+            )
+
     # --- using -----------------------------------------------------------------------------------------------------
 
     @property
@@ -222,6 +285,21 @@ class Model(Estimator, ABC):
     def order_(self) -> tuple[int, ...]:
         """Return the user's site at each place of the order of noising."""
         return self._fitted().order
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns the data has: scikit-learn's name of the number of sites. There is none before ``fit``."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
+        return self.schema_.space.sites
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns, (columns,), in the order in which they were fitted. Only a table with names has them."""
+        names = getattr(self.schema_.alphabet, "named", None) if self.__sklearn_is_fitted__() else None
+        if names is None:
+            raise AttributeError(f"this {type(self).__name__} was not fitted to a table whose columns have names")
+        return np.array(names, dtype=object)
 
     @property
     def num_parameters_(self) -> int:
@@ -236,6 +314,7 @@ class Model(Estimator, ABC):
         *,
         clamp: Any = None,
         seed: int | None = None,
+        random_state: Any = None,
         sweeps: Any = None,
         start: Symbols | None = None,
     ) -> Any:
@@ -245,9 +324,11 @@ class Model(Estimator, ABC):
         is a numpy masked array, (sites,) or (n, sites): masked entries are the model's to choose, the others are given.
         ``sweeps`` is how often all sites are redrawn from the clean conditionals in the end, by default what ``fit`` chose,
         or a dict from a time of the chain to the number of sweeps there. ``start`` (n, sites) takes the place of the noise
-        that a reverse chain starts from.
+        that a reverse chain starts from. ``random_state`` is another name of ``seed``, as in ``fit``.
         """
         schema = self._fitted()
+        if random_state is not None:
+            seed = sklearn_names.seed_of(seed, random_state, None)
         n, generator = checks.positive_whole("n", n), devices.generator(seed, self.device_)
         needed = devices.sampling_bytes(n, schema.space.sites, np.dtype(schema.alphabet.dtype).itemsize)
         devices.require_memory(needed, torch.device("cpu"), f"draw fewer than n={n:,} rows at a time")
@@ -261,18 +342,55 @@ class Model(Estimator, ABC):
         labels = None if labels is None else labels.to(self.device_)
         with torch.no_grad():
             tokens = self._draw(Request(n, labels, given, generator, sweeps, begin))
-        return schema.decode(tokens)
+        return schema.decode(tokens, generator)
 
     def log_prob(self, X: Symbols, y: Any = None) -> np.ndarray:
         """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them.
 
         It is that of the chain itself: sweeps that ``sample`` makes after or between its steps are left out, and so is a
-        ``start`` other than the chain's own.
+        ``start`` other than the chain's own. Of a row with missing values (NaN, None, masked) it is the likelihood of the
+        others: exact where the missing sites are generated last or have few values together, otherwise an estimate
+        (see :meth:`marginal`), and a warning says so.
         """
-        x = self._fitted().encode(X)
+        if isinstance(X, Stored):
+            return np.concatenate([self.log_prob(block) for block in X.blocks()])
+        if not isinstance(X, np.ndarray | Tensor):
+            X, y, _ = self._in_hand(X, y)
+        x, missing = self._fitted().encode_gaps(X)
+        if missing is not None:
+            return partial_rows.log_prob(self, x, missing, y)
         terms = [np.log(weight) + self._log_prob(x, label).numpy() for label, weight in self._label_rows(y, len(x))]
         total: np.ndarray = np.logaddexp.reduce(terms, axis=0)
         return total
+
+    def score_samples(self, X: Symbols, y: Any = None) -> np.ndarray:
+        """Return what :meth:`log_prob` returns: scikit-learn's name of it."""
+        return self.log_prob(X, y)
+
+    def marginal(self, X: Symbols, y: Any = None, *, seed: int | None = 0) -> partial_rows.Marginal:
+        """Log-likelihood of what is there of each row, and its standard error: ``(log_prob, error)``, (N,) each, in nats.
+
+        The error is 0 where the missing values could be summed over exactly. ``seed`` is that of the particles elsewhere.
+        """
+        return partial_rows.marginal(self, X, y, seed)
+
+    def impute(self, X: Symbols, n: int = 1, y: Any = None, *, seed: int | None = None) -> Any:
+        """Return X with its missing values (NaN, None, masked) drawn from their joint law given the others of the row.
+
+        The result is of the type of X; with n above 1 it is a list of n independent ones. Draws are exact where the missing
+        sites are generated last or have few values together; elsewhere they are those of weighted particles, as with
+        ``clamp``, and ``effective_samples_`` says how many they are worth.
+        """
+        return partial_rows.impute(self, X, n, y, seed)
+
+    def predict_proba(self, X: Symbols, column: Any = None, y: Any = None, *, seed: int | None = 0) -> np.ndarray:
+        """Probabilities of each symbol of a column given the other values of the row, (N, symbols), in the alphabet's order.
+
+        What X holds in that column is not looked at, and others may be missing. Without ``column`` it is the last one.
+        Missing ones are summed over, which takes long. A network that was fitted to rows with gaps and to clean conditionals
+        (``corrector__clean`` above 0) has learnt the answer itself, for gaps like those it was fitted to: one evaluation.
+        """
+        return partial_rows.predict_proba(self, X, column, y, seed)
 
     def elbo(self, X: Symbols, y: Any = None, *, seed: int | None = None, draws: int = 4) -> Elbo:
         """Lower bound on the log-likelihood of each row in nats, with the standard error of its estimate over ``draws``.
@@ -280,15 +398,33 @@ class Model(Estimator, ABC):
         Without y, a model with labels bounds the sum over them. Like ``log_prob`` it is about the chain without sweeps.
         """
         checks.count("draws", draws, MOST_DRAWS)
+        if not isinstance(X, np.ndarray | Tensor):
+            X, y, _ = self._in_hand(X, y)
         x, generator = self._fitted().encode(X), devices.generator(seed, self.device_)
         return bound(lambda label: self._elbo(x, label, generator).numpy(), self._label_rows(y, len(x)), draws)
 
     def score(self, X: Symbols, y: Any = None) -> float:
-        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score. Without sweeps."""
+        """Mean log-likelihood in nats, or its bound where no exact likelihood exists: scikit-learn's score. Without sweeps.
+
+        Rows that come with counts or weights, ``{"0101": 37}`` say, count as often as these say.
+        """
+        weights = None
+        if isinstance(X, Stored):
+            total = mass = 0.0
+            for block in X.blocks():
+                own = len(block) if block.weights is None else float(block.weights.sum())
+                total, mass = total + (own * self.score(block) if own else 0.0), mass + own
+            return total / mass
+        if not isinstance(X, np.ndarray | Tensor):
+            X, y, weights = self._in_hand(X, y)
         try:
-            return float(self.log_prob(X, y).mean())
+            values = self.log_prob(X, y)
         except NotImplementedError:
-            return float(self.elbo(X, y, seed=0).value.mean())
+            values = self.elbo(X, y, seed=0).value
+        if weights is None:
+            return float(values.mean())
+        present = weights > 0  # a row that was never seen may be impossible
+        return float(np.average(values[present], weights=weights[present]))
 
     def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:
         """Return the labels to condition on, (1,) tensors, and the probability of each: one for a given y, or all."""
@@ -308,6 +444,7 @@ class Model(Estimator, ABC):
         facts = {
             "model": repr(fitted),
             "data": f"{schema.count:,} rows of {schema.space.sites:,} sites, {schema.space.states} states",
+            "missing": f"{schema.gaps:,} of {schema.count * schema.space.sites:,} entries" if schema.gaps else None,
             "labels": schema.classes or None,
             "constant sites": int((schema.constant >= 0).sum()) or None,
             **fitted._facts(),
@@ -319,6 +456,11 @@ class Model(Estimator, ABC):
             "stopped": self.stopped_,
         }
         return Summary({name: fact for name, fact in facts.items() if fact is not None})
+
+    def _repr_html_(self) -> str:
+        from neurise.modeling.model_page import html  # notebooks alone ask for this
+
+        return html(self)
 
     def _facts(self) -> dict[str, Any]:
         """Return what a kind of model adds to its summary."""
@@ -385,8 +527,14 @@ class Model(Estimator, ABC):
 
     def _fitted(self) -> Schema:
         if not self.__sklearn_is_fitted__():
-            raise RuntimeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
+            raise sklearn_names.not_fitted(type(self).__name__)
         return self.schema_
+
+    def _in_hand(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Open what holds rows, such as counts or a data set: rows, their labels where the model has labels, and weights."""
+        schema = self._fitted()
+        held = holdings.opened(X, sites=schema.space.sites)
+        return held.X, held.y if y is None and schema.labels is not None else y, held.weights
 
     def _label_rows(self, y: Any, n: int) -> list[tuple[Tensor | None, float]]:
         """Return the labels of n rows, as given; or every class for all of them, with its probability."""

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import groupby
+from numbers import Number
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks, devices, discovery
+from neurise import checks, devices, discovery, likelihood
 from neurise.conditionals.base import Conditionals, Frame, Ordered
 from neurise.conditionals.committee import Committee, find_shares
 from neurise.conditionals.known_sites import KnownSites
 from neurise.conditionals.mixture import Mixture, described_chains
+from neurise.conditionals.with_clean import WithClean
 from neurise.deadline import Work
 from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.fields import Field
 from neurise.losses import Loss
+from neurise.modeling import clean_part, learnt_networks, race
 from neurise.modeling.chain_model import ChainModel
 from neurise.modeling.groups import Architecture, Chain, Corrector
-from neurise.modeling.loaded import checked_sizes
+from neurise.modeling.kinds import FIRST, FOR_SITE_MLP, Candidates, candidates
+from neurise.modeling.loaded import check_known_sites, checked_sizes
 from neurise.modeling.model import Run
 from neurise.modeling.orders import Order, orders_of
+from neurise.modeling.race import Race
+from neurise.modeling.refusals import refuse_orders, refuse_rows
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.row_objective import RowObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
@@ -37,7 +43,7 @@ from neurise.networks.base import RowNetwork, SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
 from neurise.noise.base import SiteNoise
-from neurise.rows import MOST_FOLDS, Rows, split, with_folds
+from neurise.rows import MOST_FOLDS, Rows, split, with_folds, without_fold
 from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.step import examples_at_once, noised, slices
@@ -53,6 +59,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     r"""Networks learn the conditionals :math:`\mu_t(x_u \mid x_{-u})` of the noised laws, and they run the chain backwards."""
 
     search_space: ClassVar[SearchSpace] = SHARED
+    takes_gaps: ClassVar[bool] = True
     renamed: ClassVar[Mapping[str, str]] = {"skip": "architecture__pairwise"}
     groups: ClassVar[Mapping[str, type]] = {
         "training": Training,
@@ -61,7 +68,10 @@ class RoundRobinModel(ChainModel, TrainedModel):
         "corrector": Corrector,
     }
 
-    network: str = "site_mlp"
+    for_site_mlp: ClassVar[Mapping[str, Any]] = FOR_SITE_MLP
+    """Parameters that are made for this network, and what they are where nothing is asked for."""
+
+    network: str | None = None
     width: int | None = None
     depth: int | None = None
     members: int | None = None
@@ -69,8 +79,13 @@ class RoundRobinModel(ChainModel, TrainedModel):
     training: Training = Training()
     architecture: Architecture = Architecture()
 
-    chosen_: Sizes = field(init=False)
-    """What suits the data, where the user left it open. ``check`` finds it."""
+    sizes_: dict[str, Sizes] = field(init=False)
+    """For each kind of network what suits the data, where the user left it open. ``check`` finds it. After ``fit``: of the
+    kinds that were trained."""
+    choice_: Candidates | None = field(init=False, default=None)
+    """The kinds that may suit the data, where the user named none. ``check`` finds them."""
+    race_: Race | None = field(init=False, default=None)
+    """How these compared, where there are several."""
     loss_: Loss = field(init=False)
     """What the networks minimise. ``check`` of a method sets it."""
     noise_options_: dict[str, Any] | None = field(init=False, default=None)
@@ -86,27 +101,41 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def check(self) -> None:
         """Raise ValueError for the first parameter that cannot be used."""
-        for name, value in (("network", self.network), ("chain__kind", self.chain.kind)):
+        named = {"chain__kind": self.chain.kind} | ({} if self.network is None else {"network": self.network})
+        for name, value in named.items():
             if not isinstance(value, str):
                 raise ValueError(f"{name} must be a name, got {value!r}")
         if self.members is not None and not isinstance(self.members, int | float | np.number):
             raise ValueError(f"members must be a positive whole number, got {self.members!r}")
-        best, make = self.chosen(), discovery.found("neurise.networks", self.network)
-        self.chosen_, self.noise_options_ = best, {}
+        self.choice_, self.race_, self.noise_options_ = self._candidates(), None, {}
+        kinds = (str(self.network),) if self.choice_ is None else self.choice_.kinds
+        self.sizes_ = {kind: self.chosen(kind) for kind in kinds}
+        kind, best, make = kinds[0], self.chosen_, discovery.found("neurise.networks", kinds[0])
         super().check()
         sizes: dict[str, Any] = {}
         for name in ("width", "steps"):
             sizes[name] = checks.positive_whole(name, getattr(best, name))
         for name in ("depth", "members"):
             sizes[name] = checks.count(name, getattr(best, name), checks.MOST_LAYERS)
-        self.chosen_ = best._replace(**sizes)
-        checks.flag("architecture__pairwise", best.pairwise)
+        self.sizes_[kind] = best._replace(**sizes)
+        if checks.flag("architecture__pairwise", best.pairwise) and self._has_gaps:
+            raise ValueError(
+                f"architecture__pairwise=True: pairwise terms cannot be fitted to rows with missing values "
+                f"({self.schema_.gaps:,} here); leave it out"
+            )
         checks.flag("architecture__residual", self.architecture.residual)
         checks.flag("chain__hide_noised", self.chain.hide_noised)
         checks.flag("corrector__anytime", self.corrector.anytime)
         self.mixes_orders_ = checks.orders(self.architecture.orders, self.schema_.space.sites)
         if self.mixes_orders_:
-            self._check_orders()
+            refuse_orders(
+                self.keep_prob,
+                self.chain,
+                self.corrector,
+                self.architecture,
+                hard=self._is_hard,
+                sites=self.schema_.space.sites,
+            )
         for name in ("group", "shared_heads"):
             checks.positive_whole(f"architecture__{name}", getattr(self.architecture, name))
         if self.architecture.attention_heads is not None:
@@ -116,7 +145,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         checks.positive_whole("chain__stretch", best.stretch)
         if best.stretch > 1 and not self._takes_stretches(make):
             raise ValueError(
-                f"chain__stretch={best.stretch}: network {self.network!r} answers for one step at a time"
+                f"chain__stretch={best.stretch}: network {kind!r} answers for one step at a time"
                 f"{' with corrector__anytime=True' if self.corrector.anytime else ''}; set chain__stretch=1 or leave it out"
             )
         clean, sites = checks.share("corrector__clean", self.corrector.clean), self.schema_.space.sites
@@ -128,76 +157,75 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 f"cycles={self.cycles:,} of {sites:,} sites are {length:,} steps, and the limit is {checks.MOST_STEPS:,}; "
                 "use fewer cycles"
             )
-        sweeps = checks.whole("corrector__sweeps", self.corrector.sweeps, checks.MOST_STEPS)
+        wanted = 0 if self.corrector.sweeps is None else self.corrector.sweeps
+        sweeps = checks.whole("corrector__sweeps", wanted, checks.MOST_STEPS)
         if (sweeps or self.corrector.anytime) and not clean:
             raise ValueError(
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
                 "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say"
             )
         if issubclass(make, RowNetwork):
-            self._check_rows()
+            refuse_rows(
+                kind, self.keep_prob, self.cycles, self.chain, self.corrector, pairwise=best.pairwise, sites=sites
+            )
         elif not issubclass(make, SiteNetwork):
             raise ValueError(
-                f"network {self.network!r} predicts all sites from all; {type(self).__name__} needs one that answers for a site "
+                f"network {kind!r} predicts all sites from all; {type(self).__name__} needs one that answers for a site "
                 "from others, as site_mlp and causal do"
             )
         elif clean and not make.any_site:
             raise ValueError(
-                f"network {self.network!r} knows each step's own site alone; corrector__clean={clean} needs site_mlp"
+                f"network {kind!r} knows each step's own site alone; corrector__clean={clean} needs site_mlp"
             )
 
-    def _check_orders(self) -> None:
-        """Raise ValueError where the sites cannot be learnt in several orders."""
-        wrong = []
-        if not self._is_hard:
-            wrong.append(f"keep_prob={self.keep_prob}, chain__hide_noised={self.chain.hide_noised}: hard noise has one")
-        if self.chain.steps is not None and self.chain.steps < self.schema_.space.sites:
-            wrong.append(f"chain__steps={self.chain.steps}: a chain that visits every site has one")
-        if self.corrector.clean:
-            wrong.append(f"corrector__clean={self.corrector.clean}: sweeps need the conditionals of one chain")
-        if wrong:
-            raise ValueError(
-                f"architecture__orders={self.architecture.orders!r} mixes likelihoods: {'; '.join(wrong)}; set "
-                "architecture__orders=1 or change these"
-            )
+    def _candidates(self) -> Candidates | None:
+        """Return the kinds of networks that may suit the data; None where the user named one."""
+        if self.network is not None:
+            return None
+        asked = []
+        for name, default in self.for_site_mlp.items():
+            value = attrgetter(name)(self)
+            if value is not default and not (isinstance(value, str | Number) and value == default):
+                asked.append(f"{name.replace('.', '__')}={value!r}" if np.ndim(value) == 0 else name.replace(".", "__"))
+        if self._has_gaps:
+            asked.append(f"{self.schema_.gaps:,} missing values")
+        varying = int((self.schema_.constant < 0).sum())
+        return candidates(self.schema_.count, varying, tuple(asked), gpu=self.device_.type == "cuda")
 
-    def _check_rows(self) -> None:
-        """Raise ValueError where a network that answers for a whole row cannot serve."""
-        wrong = []
-        if self.keep_prob:
-            wrong.append(
-                f"keep_prob={self.keep_prob}: soft noise leaves traces of all sites (set 0, or network='site_mlp')"
-            )
-        if self.cycles != 1 or self.chain.steps not in (None, self.schema_.space.sites):
-            wrong.append(f"cycles={self.cycles}, chain__steps={self.chain.steps}: hard noise needs one cycle")
-        if not self.chain.hide_noised:
-            wrong.append("chain__hide_noised=False: erased sites cannot be in its view")
-        if self.corrector.clean:
-            wrong.append(f"corrector__clean={self.corrector.clean}: it looks at one side of a site, sweeps need both")
-        if self.chosen_.pairwise:
-            wrong.append("architecture__pairwise=True: pairwise terms are for network='site_mlp'")
-        if wrong:
-            raise ValueError(f"network {self.network!r} learns a law site by site: {'; '.join(wrong)}")
+    @property
+    def chosen_(self) -> Sizes:
+        """What suits the first kind of network."""
+        return next(iter(self.sizes_.values()))
 
-    def chosen(self) -> Sizes:
-        """Return the user's settings, and those that suit the data where they were left open."""
+    @chosen_.setter
+    def chosen_(self, sizes: Sizes) -> None:
+        self.sizes_ = {**self.sizes_, next(iter(self.sizes_)): sizes}
+
+    def chosen(self, kind: str | None = None) -> Sizes:
+        """Return the user's settings for a kind of network, and those that suit the data where they were left open."""
+        kind = kind or self.network or FIRST
+        make = discovery.found("neurise.networks", kind)
         if hasattr(self, "schema_"):
             space, gpu = self.schema_.space, self.device_.type == "cuda"
             best = suited(self.schema_.count, space.sites, space.states, gpu=gpu)
-            make = discovery.found("neurise.networks", self.network)
             if issubclass(make, RowNetwork):
                 best = best._replace(**make.suited(self.schema_.count, space, gpu=gpu))
         else:
             best = suited(0, 1, 2, gpu=False)  # before there are any data: settings for little
         own: dict[str, Any] = {name: getattr(self, name) for name in ("width", "depth", "members", "steps")}
-        own |= {name: getattr(self.training, name) for name in ("batch_size", "learning_rate", "precision")}
+        own |= {
+            name: getattr(self.training, name) for name in ("batch_size", "learning_rate", "precision", "weight_decay")
+        }
         best = best._replace(**{name: value for name, value in own.items() if value is not None})
         wanted = self.architecture.pairwise
         if wanted is None:
-            wanted = best.pairwise and best.members > 1 and self._is_hard and self.network == "site_mlp"
+            # Beside another kind there are none: its own linear part takes their place.
+            alone = self.choice_ is None or len(self.choice_.kinds) == 1
+            wanted = alone and best.pairwise and best.members > 1 and self._is_hard and kind == FIRST
+            wanted = wanted and not self._has_gaps
         stretch = self.chain.stretch
         if stretch is None:
-            stretch = best.stretch if self._takes_stretches(discovery.found("neurise.networks", self.network)) else 1
+            stretch = best.stretch if self._takes_stretches(make) else 1
         return best._replace(pairwise=wanted, stretch=stretch)
 
     def _takes_stretches(self, make: Any) -> bool:
@@ -205,9 +233,33 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return issubclass(make, SiteNetwork) and make.takes_stretches and not self.corrector.anytime
 
     @property
+    def _has_gaps(self) -> bool:
+        """Whether values were missing. Pairwise terms are left out then: their regressions know no marginals."""
+        return hasattr(self, "schema_") and self.schema_.gaps > 0
+
+    def _learnt_law(self, x: Tensor, missing: Tensor, place: int) -> Tensor | None:
+        """Ask the networks, where they were taught conditionals of any site from rows with gaps."""
+        if not (self.corrector.clean and self._has_gaps) or self.is_mixture or self.schema_.labels is not None:
+            return None
+        found = list[Tensor]()
+        for rows in self.conditionals.blocks(len(x)):
+            own = x[rows].to(self.device_)
+            u = torch.full((len(own),), place, device=self.device_)
+            law = self.conditionals.log_partial(u, own, missing[rows].to(self.device_))
+            if law is None:
+                return None
+            found.append(law.double().softmax(-1).cpu())
+        return torch.cat(found) if found else None
+
+    @property
+    def _left_out(self) -> bool:
+        """Whether pairwise terms might have been chosen, were it not for gaps."""
+        return self._has_gaps and self._is_hard and list(self.sizes_) == [FIRST] and self.architecture.pairwise is None
+
+    @property
     def is_of_rows(self) -> bool:
-        """Whether the network answers for all sites of a row in one pass."""
-        return issubclass(discovery.found("neurise.networks", self.network), RowNetwork)
+        """Whether every kind of network answers for all sites of a row in one pass."""
+        return all(issubclass(discovery.found("neurise.networks", kind), RowNetwork) for kind in self.sizes_)
 
     @property
     def _is_hard(self) -> bool:
@@ -217,27 +269,25 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def _facts(self) -> dict[str, Any]:
         best, noise, orders = self.chosen_, self.chains[0].conditionals.noise, len(self.chains)
         kinds = [f"{share:.2f} {kind}" for kind, share in self.shares_.items()]
-        terms = " + pairwise terms" if best.pairwise else ""
+        why, raced = None if self.choice_ is None else self.choice_.why, self.race_
         return {
             "noise": f"{self.chain.kind}, keep_prob={noise.keep_prob:g}, {noise.num_steps:,} steps",
-            "network": f"{best.members} × {self.network}{terms}, width {best.width}, depth {best.depth}",
+            "network": learnt_networks.told(self.chains[0].conditionals.description()),
+            "choice": why if raced is None else raced.told(),
+            "race": None if raced is None else raced.found() or None,
+            "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
             "batch size": best.batch_size,
             "stretch": best.stretch if best.stretch > 1 else None,
             "learning rate": best.learning_rate,
-            "sweeps": self.corrector.sweeps or None,
+            "sweeps": (self.sweeps_ if self.corrector.sweeps is None else self.corrector.sweeps) or None,
         }
 
     @property
     def shares_(self) -> dict[str, float]:
         """How much of the answer comes from each kind of member."""
-        shares: dict[str, float] = {}
-        for weight, described in _members(self.conditionals_.description()):
-            parts = described["network"].get("sum", [described["network"]])
-            kind = " + ".join(part["network"] for part in parts)
-            shares[kind] = shares.get(kind, 0.0) + weight
-        return shares
+        return learnt_networks.shares(self.conditionals_.description())
 
     # --- training --------------------------------------------------------------------------------------------------
 
@@ -249,22 +299,26 @@ class RoundRobinModel(ChainModel, TrainedModel):
             raise ValueError(
                 f"the noise {chain.kind!r} changes all sites at once; {type(self).__name__} needs one per step"
             )
+        if schema.space.sizes is not None and not kind.has_own_alphabets:
+            raise ValueError(f"the noise {chain.kind!r} serves one alphabet for all columns; these have their own")
         make: Callable[..., SiteNoise] = kind
         noise = make(schema.space, self.keep_prob, cycles=self.cycles, steps=chain.steps, **(self.noise_options_ or {}))
         classes = 0 if schema.labels is None else len(schema.labels.classes)
         return Frame(noise, classes, schema.constant.to(self.device_))
 
     def _build(self) -> RoundRobinObjective | RowObjective:
-        best = self.chosen()
-        return self._objectives([(best.members, best.pairwise)], None)[0]
+        best = self.chosen_
+        return self._objectives(next(iter(self.sizes_)), [(best.members, best.pairwise)], None)[0]
 
-    def _objectives(self, kinds: Sequence[tuple[int, bool]], order: Order) -> list[RoundRobinObjective | RowObjective]:
-        """Make networks that learn side by side, so many with pairwise terms or without, and what they learn from."""
-        best, corrector, frame = self.chosen_, self.corrector, self.frame()
+    def _objectives(
+        self, kind: str, parts: Sequence[tuple[int, bool]], order: Order
+    ) -> list[RoundRobinObjective | RowObjective]:
+        """Make networks of a kind that learn side by side, so many with pairwise terms or without, and what they learn from."""
+        best, corrector, frame = self.sizes_[kind], self.corrector, self.frame()
         if order is not None:
             frame = frame.in_order(order)
         space, num_steps = frame.noise.space, frame.noise.num_steps
-        make = discovery.found("neurise.networks", self.network)
+        make = discovery.found("neurise.networks", kind)
         devices.require_room(
             make.least_numbers(space, num_steps, best.width, best.depth),
             space.sites,
@@ -278,6 +332,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for name in make.options:
             if hasattr(self.architecture, name):
                 options[name] = getattr(self.architecture, name)
+        if "gaps" in make.options:
+            options["gaps"] = self._has_gaps
         extras: dict[str, Any] = {
             "hide_noised": self.chain.hide_noised,
             "clean": corrector.clean,
@@ -285,7 +341,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "stretch": best.stretch,
         }
         found = list[RoundRobinObjective | RowObjective]()
-        for count, pairwise in kinds:
+        for count, pairwise in parts:
             if issubclass(make, RowNetwork):
                 rows = [make(space, num_steps, **options) for _ in range(count)]
                 found.append(RowObjective(Stack(rows), frame, self.loss_))
@@ -301,24 +357,53 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return found
 
     def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
-        """Train what every order of the sites needs."""
-        orders, found = list[Order]([None]), list[Job]()
+        """Train what every order of the sites needs; several kinds of networks race first."""
+        if len(self.sizes_) > 1:
+            return self._raced(rows, held, run)
+        kind, orders, found = next(iter(self.sizes_)), list[Order]([None]), list[Job]()
         if self.mixes_orders_:
             orders = orders_of(self.architecture.orders, self.schema_.order, run.seed)
         for order in orders:
-            found += self._jobs_in(order, rows, held, run)
+            found += self._jobs_in(order, kind, rows, held, run)
         return found
 
-    def _jobs_in(self, order: Order, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
+    def _raced(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
+        """Let the kinds of networks race, and train those that are left, on the same rows."""
+        rows, held = self.divide(rows, held, run.seed)
+        jobs, lost = dict[str, Job](), list[MemoryError]()
+        for kind in self.sizes_:
+            try:
+                (jobs[kind],) = self._jobs_in(None, kind, rows, held, run)
+            except MemoryError as error:
+                lost.append(error)
+        if not jobs:
+            raise lost[0]
+        steps = {kind: run.max_steps or self.sizes_[kind].steps for kind in jobs}
+        together = self.choice_ is not None and self.choice_.together
+        self.race_, found = race.settle(jobs, steps, partial(self._judged, run), run, together=together)
+        self.sizes_ = {kind: self.sizes_[kind] for kind in found}
+        return list(found.values())
+
+    @torch.no_grad()
+    def _judged(self, run: Run, job: Job) -> Tensor:
+        """Return the negative log-likelihood of rows held back, (n,), by what a job has learnt."""
+        held = cast(Rows, job.held)
+        batch = held.spread(min(race.ROWS, len(held)), generator=torch.Generator().manual_seed(job.seed))
+        learnt = self._learnt(
+            [job], job.rows, run, Work()
+        )  # a job by itself is not weighed, and nothing is corrected yet
+        return -likelihood.log_prob(learnt, batch.x, batch.y)
+
+    def _jobs_in(self, order: Order, kind: str, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Train members with pairwise terms and members without, each kind by itself, or all of one kind.
 
         A committee learns from all rows: each member from all but a fold of its own, by which it is validated.
         """
-        best, fraction = self.chosen_, self.training.validation_fraction
+        best, fraction = self.sizes_[kind], self.training.validation_fraction
         half = best.members // 2 if best.pairwise and best.members % 2 == 0 and self._is_hard else 0
         kinds = [(half, True), (half, False)] if half else [(best.members, best.pairwise)]
         with torch.device("meta"):  # how large a network is should be known before memory is taken
-            objectives = self._objectives(kinds, order)
+            objectives = self._objectives(kind, kinds, order)
         rows, held = rows.in_order(order), None if held is None else held.in_order(order)
         members, folds, own, aside = kinds[0][0], 0, None, held
         if held is None and fraction and 1 < members <= MOST_FOLDS:
@@ -338,19 +423,24 @@ class RoundRobinModel(ChainModel, TrainedModel):
         for (_, pairwise), objective in zip(kinds, objectives, strict=True):
             options: dict[str, Any] = {"is_known": known}
             if isinstance(objective, RowObjective):
-                options["prepare"] = RowObjective.begin
+                options["prepare"] = partial(RowObjective.begin, graph=self.neighbours_)
             elif pairwise and self._is_hard:
                 options["prepare"] = partial(fit_terms, held=held, graph=self.neighbours_)
                 options["freeze"] = freeze_terms
-            job = self.job(replace(objective, folds=folds), own, aside, run, order=order, **options)
+            job = self.job(replace(objective, folds=folds), own, aside, run, sizes=best, order=order, **options)
             rows_per_step = max(1, round(job.settings.batch_size / best.stretch))
             job.settings = replace(job.settings, batch_size=rows_per_step)
             found.append(job)
         return found
 
+    def seconds_before(self) -> float:
+        """Return what the race took, also where it was held before the run went on."""
+        return 0.0 if self.race_ is None else self.race_.seconds
+
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
-        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_
+        cleaning = clean_part.CLEANING * bool(self.corrector.clean and self.is_of_rows)
+        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_ + cleaning
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
@@ -390,16 +480,24 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 shares = find_shares(list(map(torch.cat, answers)), drawn.x_u, sizes)
         members, weights = list[Conditionals](), list[float]()
         for group, share in zip(groups, shares, strict=True):
-            members += group
-            weights += [share / len(group)] * len(group)
+            if share or len(self.sizes_) == 1:  # of several kinds of networks, one that has no say is left out
+                members += group
+                weights += [share / len(group)] * len(group)
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
         if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            learnt = self._calibrated(learnt, rows, run, work)
+            learnt = self._calibrated(learnt, jobs, rows, run, work)
+        part, self.sweeps_ = None, 0
+        if self.corrector.clean and self.is_of_rows and self.stopped_ not in ("interrupted", "diverged"):
+            part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
+            learnt = WithClean(learnt, part)
         if bool((constant >= 0).any()):
             learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
+        if part is not None and self.corrector.sweeps is None:
+            aside = without_fold(jobs[0].rows, jobs[0].held, 0)[1]
+            self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)
         return learnt
 
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, work: Work) -> Conditionals:
+    def _calibrated(self, learnt: Conditionals, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""
         raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
 
@@ -414,31 +512,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
         self.stopped_ = before
 
     def _described(self) -> Any:
-        return {**super()._described(), "chosen": dict(self.chosen_._asdict())}
+        raced = {} if self.race_ is None else {"race": asdict(self.race_)}
+        return {**super()._described(), "chosen": dict(self.chosen_._asdict()), **raced}
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         described = Field(learnt, "learnt")
-        knows = self.schema_.constant >= 0
         for chain in described_chains(described["conditionals"]):
-            has_known = chain["answers"].value == "known_sites"
-            if has_known != bool(knows.any()):
-                raise ValueError(
-                    f"schema.constant names {int(knows.sum())} sites that never vary, and {chain.name}.answers is "
-                    f"{chain['answers'].value!r}: they do not belong together"
-                )
-            if has_known and chain["unseen"].value != self.chain.unseen:
-                raise chain["unseen"].wrong(f"that of params.chain__unseen, {self.chain.unseen!r}")
+            check_known_sites(chain, self.schema_.constant, self.chain.unseen)
         super()._restore(tensors, learnt)
         if "chosen" in described:  # for another device other sizes might suit
-            self.chosen_ = checked_sizes(described["chosen"])
-
-
-def _members(described: Mapping[str, Any], weight: float = 1.0) -> Iterator[tuple[float, Mapping[str, Any]]]:
-    """Yield the conditionals of single networks in a description, with their weights."""
-    if "inner" in described:
-        yield from _members(described["inner"], weight)
-    elif "members" in described:
-        for own, member in zip(described["weights"], described["members"], strict=True):
-            yield from _members(member, weight * own)
-    else:
-        yield weight, described
+            kinds = learnt_networks.kinds(learnt["conditionals"])
+            self.sizes_ = {kinds[0]: checked_sizes(described["chosen"])}
+        if "race" in described:
+            self.race_ = race.checked(described["race"])

@@ -36,7 +36,7 @@ class Example(NamedTuple):
     x_u: Tensor  # (n,)
     fold: Tensor | None = None  # (n,), also in a stretch: the member of a committee that must not learn from the row
     after: Tensor | None = None  # (n, K): the tokens that the sites of a stretch hold after their steps; (n, 0): hidden
-    weight: Tensor | None = None  # (n, K): of the questions of a stretch, one on average
+    weight: Tensor | None = None  # (n,): of the questions, one on average; those of a stretch always have weights
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ class RoundRobinObjective:
     the chain from there, which changes one site per step. A network can answer them for little more than the price of one.
     The steps are cut into stretches of equal length; where these overlap, each counts less, so that the mean over a batch is
     the mean over steps that single questions have.
+
+    A site whose value is missing is hidden at all times, and a question whose answer is missing weighs nothing: the mean is
+    over the answers that are there.
     """
 
     network: Stack  # of site networks
@@ -124,8 +127,12 @@ class RoundRobinObjective:
         hidden = (self.frame.constant >= 0).expand(n, -1)
         if self.hide_noised:
             hidden = hidden | noise.erased(t)
+        weight = None
+        if batch.missing is not None:
+            hidden = hidden | batch.missing
+            weight = weights_of_present(batch.missing.gather(-1, u[:, None]).squeeze(-1))
         fold = None if batch.fold is None else batch.fold.long()
-        return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold)
+        return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold, None, weight)
 
     def _draw_stretch(self, batch: Batch, *, generator: Generator) -> Example:
         """Noise each row to the first time of a stretch, and follow the chain through it. Stretches are stratified."""
@@ -145,11 +152,15 @@ class RoundRobinObjective:
             hidden = hidden | noise.erased(t[:, 0])
         before = x_t.gather(-1, u)
         if not (self.hide_noised and noise.is_hard):
-            after = noise.visited(before, generator=generator).long()
+            after = noise.visited(before, u, generator=generator).long()
         elif self.clean:
             after = torch.full_like(u, noise.space.states)
         if self.clean:  # at time 0 nothing changes
             after = torch.where(chosen, before.long(), after)
+        if batch.missing is not None:
+            hidden, gone = hidden | batch.missing, batch.missing.gather(-1, u)
+            weight = weight * weights_of_present(gone)
+            after = after.masked_fill(gone, noise.space.states) if after.shape[-1] else after
         fold = None if batch.fold is None else batch.fold.long()
         return Example(t, u, x_t, hidden, batch.y, noise.target(x, x_t, u), fold, after, weight)
 
@@ -177,9 +188,11 @@ class RoundRobinObjective:
         """Return the mean training loss of the networks on each example, without the one that must not learn from it."""
         x_u, fold, weight = drawn[5], drawn[6], drawn[8]
         logits = _asked(network, drawn)  # (n, members, states), or (n, K, members, states)
-        each = self.loss(logits, x_u[..., None].expand(logits.shape[:-1]))
+        own = () if self.frame.noise.space.sizes is None else (self._own(drawn[1]),)
+        each = self.loss(logits, x_u[..., None].expand(logits.shape[:-1]), *own)
         if weight is not None:
-            each = (each * weight[..., None]).mean(1)  # (n, members)
+            each = each * weight[..., None]
+            each = each if weight.dim() == 1 else each.mean(1)  # (n, members)
         if fold is not None:
             others = fold[:, None] != torch.arange(each.shape[-1], device=fold.device)
             each = each * others * (self.folds / (self.folds - 1))
@@ -188,7 +201,9 @@ class RoundRobinObjective:
     def scores(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the cross-entropy of what the networks say together: a proper score, so that losses can be compared by it."""
         scores = losses.cross_entropy(self.answers(network, drawn), drawn[5])
-        return scores if drawn[8] is None else (scores * drawn[8]).mean(1)
+        if drawn[8] is not None:
+            scores = scores * drawn[8]
+        return scores if scores.dim() == 1 else scores.mean(1)
 
     def answers(self, network: Prediction, drawn: Any) -> Tensor:
         """Return what the networks say together, up to a constant, (n, states), or (n, K, states) of a stretch.
@@ -196,13 +211,25 @@ class RoundRobinObjective:
         Where there are folds, it is what the one network says that has not learnt from the row.
         """
         logits, fold = _asked(network, drawn), drawn[6]
+        if self.frame.noise.space.sizes is not None:
+            logits = logits.masked_fill(~self._own(drawn[1]), -torch.inf)
         if fold is None:
             return torch.log_softmax(logits, dim=-1).mean(-2)
         own = fold.view(-1, *[1] * (logits.dim() - 1)).expand(*logits.shape[:-2], 1, logits.shape[-1])
         return logits.gather(-2, own).squeeze(-2)
 
+    def _own(self, u: Tensor) -> Tensor:
+        """Return which states the sites u have, (..., 1, states), whatever the member."""
+        return self.frame.noise.space.allowed(u.device)[u][..., None, :]
+
 
 def _asked(network: Prediction, drawn: Any) -> Tensor:
     """Ask the networks for the site of each row, or for the sites of each stretch, (..., members, states)."""
-    t, u, x, hidden, y, _, _, after, weight = drawn
-    return network(t, u, x, hidden, y) if weight is None else network(t, u, x, hidden, y, after)
+    t, u, x, hidden, y, _, _, after, _ = drawn
+    return network(t, u, x, hidden, y) if after is None else network(t, u, x, hidden, y, after)
+
+
+def weights_of_present(missing: Tensor) -> Tensor:
+    """Weigh answers: 0 where they are missing, alike where they are not, and 1 on average; of any shape."""
+    there = (~missing).float()
+    return there / there.mean().clamp(min=1 / max(1, there.numel()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from neurise.training.settings import PRECISION
+from neurise.training.settings import DECAY, PRECISION
 
 
 class Sizes(NamedTuple):
@@ -24,6 +24,7 @@ class Sizes(NamedTuple):
     pairwise: bool = False
     precision: str = PRECISION
     stretch: int = 1
+    weight_decay: float = DECAY
 
 
 SIZES: tuple[tuple[float, Sizes], ...] = (

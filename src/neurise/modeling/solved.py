@@ -24,12 +24,16 @@ class SolvedModel(Model):
 
     @abstractmethod
     def _count(self, x: Tensor, y: Tensor, weights: Tensor) -> dict[str, Tensor]:
-        """Make the tables from tokens (N, sites), class numbers (N,), all 0 without labels, and weights (N,)."""
+        """Make the tables from tokens (N, sites), class numbers (N,), all 0 without labels, and weights (N,).
+
+        A model that ``takes_gaps`` is given int16 tokens where values are missing, −1 in their place.
+        """
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
         y = torch.zeros(len(rows), dtype=torch.int64) if rows.y is None else rows.y
         weights = torch.ones(len(rows), dtype=torch.float64) if rows.weights is None else rows.weights
-        self._restore(self._count(rows.x, y, weights), None)
+        x = rows.x if rows.missing is None else rows.x.to(torch.int16).masked_fill(rows.missing, -1)
+        self._restore(self._count(x, y, weights), None)
         if bool((self.schema_.constant < 0).any()):
             self.stopped_ = "solved"
 

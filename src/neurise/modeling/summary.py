@@ -28,7 +28,9 @@ class Summary(dict[str, Any]):
 
 
 def readable(fact: Any) -> str:
-    """Write a fact for people: thousands apart, and four digits of a number that is not whole."""
+    """Write a fact for people: thousands apart, four digits of a number that is not whole, and facts by name in one line."""
+    if isinstance(fact, Mapping):
+        return ", ".join(f"{name} {readable(own)}" for name, own in fact.items())
     if isinstance(fact, bool) or not isinstance(fact, int | float):
         return str(fact)
     return f"{fact:,}" if isinstance(fact, int) else f"{fact:.4g}"

@@ -30,8 +30,9 @@ from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
 from neurise.training.loop import BrokenOff, TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
-from neurise.training.settings import PRECISION, PRECISIONS, Settings, Training
-from neurise.training.state import CHECKPOINT, TrainingState, claimed, part_folder
+from neurise.training.settings import DECAY, PRECISION, PRECISIONS, Settings, Training
+from neurise.training.state import CHECKPOINT, TrainingState, check_parts, claimed, part_folder
+from neurise.training.streamed import StreamedRows
 
 SMALL = 2**23
 """Bytes of a batch below which one thread is as fast as several: its products are over before the others have begun."""
@@ -69,6 +70,7 @@ class Job:
     history: list[dict[str, float]] = field(default_factory=list)
     stopped: str = "interrupted"  # unless training comes to an end of its own
     is_known: bool = False  # whether there is nothing to learn
+    is_over: bool = False  # whether it was trained before, and Ctrl-C ended the run then
     order: tuple[int, ...] | None = (
         None  # in which this job takes the sites of the model, if in another than the model's
     )
@@ -77,7 +79,9 @@ class Job:
         """Check that so many jobs like this one fit into memory together, and draw the weights."""
         network = self.objective.network
         # On a device of their own, rows that do not fit are streamed.
-        kept = self.rows.x.numel() if self.device.type == "cpu" else 0
+        kept = 0
+        if self.device.type == "cpu":
+            kept = self.rows.x.numel() + (0 if self.rows.missing is None else self.rows.missing.numel())
         needed = self._needed(kept)
         alone = network.pattern if isinstance(network, Stack) and network.size == 1 else None
         if isinstance(alone, RowNetwork) and not devices.has_room(together * needed, self.device):
@@ -114,6 +118,8 @@ class Job:
         part: int = 0,
     ) -> None:
         """Train while there is time left, as one part of a run. The network ends with the best weights, whatever ends it."""
+        if self.is_over:
+            return
         threads = torch.get_num_threads()
         try:
             is_prepared = resume and checkpoint is not None and (checkpoint / CHECKPOINT).exists()
@@ -124,7 +130,7 @@ class Job:
                 before = work.spent
             rows: Source = self.rows
             held: Source | None = self.held
-            if self.device.type not in LEFT_ALONE:
+            if self.device.type not in LEFT_ALONE or self.rows.stream is not None:
                 rows, held = self._place(settings)
             self.stopped = train(
                 self.objective,
@@ -132,7 +138,7 @@ class Job:
                 held,
                 settings,
                 generator=torch.Generator(self.device).manual_seed(self.seed),
-                fingerprint={} if checkpoint is None else self._fingerprint(rows, part),
+                fingerprint={} if checkpoint is None else self.fingerprint(rows, part),
                 checkpoint=checkpoint,
                 resume=resume,
                 verbose=work.verbose,
@@ -146,10 +152,10 @@ class Job:
         finally:
             torch.set_num_threads(threads)
 
-    def _fingerprint(self, rows: Source, part: int) -> dict[str, Any]:
+    def fingerprint(self, rows: Source | None = None, part: int = 0) -> dict[str, Any]:
         """Return what a checkpoint must share with this run to be gone on from."""
         found = {
-            "data": digest(self.rows, self.held),
+            "data": digest(self.rows, self.held) + ("" if self.rows.stream is None else self.rows.stream.digest),
             "model": json.dumps(plain(self.params)),
             "seed": self.seed,
             "max_steps": self.settings.max_steps,
@@ -158,7 +164,7 @@ class Job:
             **({"part": part} if part else {}),
         }
         # Streamed rows give other draws, and whether they are streamed depends on how much memory is free.
-        return {**found, "rows": "streamed"} if placing.is_streamed(rows) else found
+        return {**found, "rows": "streamed"} if rows is not None and placing.is_streamed(rows) else found
 
     def _place(self, settings: Settings) -> tuple[Source, Source | None]:
         """Put the rows where a network on a device of its own can learn from them."""
@@ -169,7 +175,11 @@ class Job:
             "batch_size": settings.batch_size,
             "seed": self.seed,
         }
-        rows = placing.place(self.rows, room=room, **options)
+        stream = self.rows.stream
+        if stream is not None:
+            rows: Source = StreamedRows(stream, settings.batch_size, self.device)
+        else:
+            rows = placing.place(self.rows, room=room, **options)
         left = None if room is None else room - rows.num_bytes
         return rows, None if self.held is None else placing.place(self.held, room=left, **options)
 
@@ -218,6 +228,10 @@ class TrainedModel(Model):
         own, aside = self.divide(rows, held, run.seed)
         return [self.job(self.built(), own, aside, run)]
 
+    def seconds_before(self) -> float:
+        """Return the seconds that the run took before its jobs."""
+        return 0.0
+
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Return the share of a limited time that is kept for making the model of what the jobs have learnt."""
         return 0.0
@@ -236,7 +250,7 @@ class TrainedModel(Model):
         """Raise ValueError for the first parameter that cannot be used."""
         training = self.training
         checks.positive("training__clip_norm", training.clip_norm, finite=False)
-        checks.not_negative("training__weight_decay", training.weight_decay)
+        checks.not_negative("training__weight_decay", DECAY if training.weight_decay is None else training.weight_decay)
         for name in ("warmup", "average_decay", "validation_fraction"):
             checks.share(f"training__{name}", getattr(training, name))
         precision = PRECISION if training.precision is None else training.precision
@@ -245,9 +259,11 @@ class TrainedModel(Model):
 
     # --- training --------------------------------------------------------------------------------------------------
 
-    def job(self, objective: Objective, rows: Rows, held: Rows | None, run: Run, **more: Any) -> Job:
-        """Make a job for this model."""
-        settings = self.settings(run.max_steps, run.max_seconds)
+    def job(
+        self, objective: Objective, rows: Rows, held: Rows | None, run: Run, *, sizes: Any = None, **more: Any
+    ) -> Job:
+        """Make a job for this model; ``sizes`` are those of its network where the model has several."""
+        settings = self.settings(run.max_steps, run.max_seconds, sizes)
         own = {"params": {"": type(self).__name__, **self.fitted_params_}, "limit": run.max_seconds, **more}
         own.setdefault("is_known", bool((self.schema_.constant >= 0).all()))
         return Job(objective, rows, held, settings, run.seed, self.device_, self.schema_.space.states, **own)
@@ -263,15 +279,15 @@ class TrainedModel(Model):
             return rows, held
         return split(rows, self.training.validation_fraction, generator=torch.Generator().manual_seed(seed))
 
-    def settings(self, max_steps: int | None, max_seconds: float | None) -> Settings:
+    def settings(self, max_steps: int | None, max_seconds: float | None, sizes: Any = None) -> Settings:
         """Return the settings of the loop: the constructor's, and what ``fit`` was told."""
-        training, best = self.training, getattr(self, "chosen_", None) or self.chosen()
+        training, best = self.training, sizes or getattr(self, "chosen_", None) or self.chosen()
         if max_steps is None and max_seconds is None:
             max_steps = checks.positive_whole("steps", best.steps)
         return Settings(
             checks.positive_whole("training__batch_size", best.batch_size),
             checks.positive("training__learning_rate", best.learning_rate),
-            training.weight_decay,
+            getattr(best, "weight_decay", DECAY) if training.weight_decay is None else training.weight_decay,
             training.warmup,
             training.clip_norm,
             training.average_decay,
@@ -286,14 +302,16 @@ class TrainedModel(Model):
         return Chosen(self.steps, self.training.batch_size, self.training.learning_rate)
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
-        jobs = self.jobs(rows, held, run)
-        if jobs[0].is_known:  # and so are the others
-            for job in jobs:
-                job.begin()
-            self.adopt(jobs, rows, run, Work())
-            return
         folder = run.checkpoint
-        with nullcontext() if folder is None else claimed(folder, len(jobs), resume=run.resume):
+        with nullcontext() if folder is None else claimed(folder, resume=run.resume):
+            jobs = self.jobs(rows, held, run)
+            if jobs[0].is_known:  # and so are the others
+                for job in jobs:
+                    job.begin()
+                self.adopt(jobs, rows, run, Work())
+                return
+            if folder is not None:
+                check_parts(folder, len(jobs))
             self._train(jobs, rows, run)
 
     def _train(self, jobs: list[Job], rows: Rows, run: Run) -> None:
@@ -329,7 +347,7 @@ class TrainedModel(Model):
         """Return the seconds of a limited time that are not for the next job: what the end needs, and what jobs have had."""
         whole.left()
         # A job that goes on from a checkpoint has spent more than the clock says.
-        recorded = sum(earlier.history[-1]["seconds"] for earlier in jobs if earlier.history)
+        recorded = self.seconds_before() + sum(earlier.history[-1]["seconds"] for earlier in jobs if earlier.history)
         return max(0.0, recorded - whole.spent) + self.closing_share(jobs) * whole.seconds
 
     def finish(self, trained: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:

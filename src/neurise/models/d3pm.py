@@ -100,7 +100,8 @@ def make_steps(noise: Noise, timesteps: int, *, posterior: str, offset: bool, de
         raise ValueError(f"unknown posterior {posterior!r}; there are: {', '.join(POSTERIORS)}")
     if isinstance(noise, Absorbing):
         return AbsorbingSteps(states, linear_keep(last, device))
-    return UniformSteps(states, cosine_keep(last, device), offset, posterior == "published")
+    own = None if noise.space.sizes is None else noise.space
+    return UniformSteps(states, cosine_keep(last, device), offset, posterior == "published", own)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -31,7 +31,7 @@ class KeptOrRedrawn:
 
     keep_prob: float
 
-    def __call__(self, logits: Tensor, x_u: Tensor) -> Tensor:
+    def __call__(self, logits: Tensor, x_u: Tensor, allowed: Tensor | None = None) -> Tensor:
         r"""Return the binary cross-entropy, averaged over all that the step may do to :math:`x_u = X_{t,u}`:
 
         .. math:: \varepsilon\,\log(1 + e^{\ell_{x_u}}) + \sum_a \frac{1-\varepsilon}{p} \log(1 + e^{-\ell_a})
@@ -41,7 +41,12 @@ class KeptOrRedrawn:
         keep = self.keep_prob
         logit = math.log((1 - keep) / keep) - logits
         kept = functional.softplus(logit.gather(-1, x_u.long()[..., None]).squeeze(-1))
-        return keep * kept + (1 - keep) * functional.softplus(-logit).mean(-1)
+        redrawn = functional.softplus(-logit)
+        if allowed is None:
+            return keep * kept + (1 - keep) * redrawn.mean(-1)
+        return keep * kept + (1 - keep) * (redrawn * allowed).sum(-1) / allowed.sum(
+            -1
+        )  # p is the size of the site's own
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

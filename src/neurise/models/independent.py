@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor
@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from neurise.batching import batches
 from neurise.categorical import draw, uniforms
 from neurise.modeling.model import Request
+from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.solved import SolvedModel
 
 
@@ -26,13 +27,17 @@ class Independent(SolvedModel):
         alphabet: all symbols, where the sample may lack some. One that never occurs has probability zero.
     """
 
+    takes_gaps: ClassVar[bool] = True
+
     def _count(self, x: Tensor, y: Tensor, weights: Tensor) -> dict[str, Tensor]:
         space, classes = self.schema_.space, max(1, self.schema_.classes)
         counts = torch.zeros(classes, space.sites, space.states, dtype=torch.float64)
         for token in range(space.states):
             here = (x == token).double() * weights[:, None]
             counts[:, :, token] = torch.zeros(classes, space.sites, dtype=torch.float64).index_add_(0, y, here)
-        return {"marginals": counts / counts.sum(-1, keepdim=True)}
+        total = counts.sum(-1, keepdim=True)
+        every = counts.sum(0) / counts.sum((0, 2))[:, None]
+        return {"marginals": torch.where(total > 0, counts / total, every)}  # of a class whose values are all missing
 
     def _check_tables(self, tables: Mapping[str, Tensor]) -> None:
         space, classes = self.schema_.space, max(1, self.schema_.classes)
@@ -76,9 +81,26 @@ class Independent(SolvedModel):
         labels = self._class_of(y, len(x))
         return self._log_factors(x).sum(-1)[labels, torch.arange(len(x), device=self.device_)].cpu()
 
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: Generator) -> SiteTerms:
+        """Return the logarithm of every factor."""
+        terms = self._log_factors(x)[self._class_of(y, len(x)), torch.arange(len(x), device=self.device_)].cpu()
+        return SiteTerms(terms, terms.sum(1), "chain", "log_prob")
+
+    def _summable(self, missing: Tensor) -> Tensor:
+        return torch.ones(len(missing), dtype=torch.bool)
+
+    def _log_marginal(
+        self, x: Tensor, missing: Tensor, y: Tensor | None, generator: Generator
+    ) -> tuple[Tensor, Tensor]:
+        labels = self._class_of(y, len(x))
+        factors = self._log_factors(x)[labels, torch.arange(len(x), device=self.device_)]
+        value = factors.masked_fill(missing.to(self.device_), 0.0).sum(-1).cpu()
+        return value, torch.zeros_like(value)
+
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Multiply the marginals out."""
         law = torch.ones(1, dtype=torch.float64, device=self.device_)
-        for marginal in self.tables_["marginals"][int(self._class_of(label, 1))]:
-            law = (law[:, None] * marginal).flatten()
+        marginals = self.tables_["marginals"][int(self._class_of(label, 1))]
+        for marginal, states in zip(marginals, self.space_.digits, strict=True):
+            law = (law[:, None] * marginal[:states]).flatten()
         return law

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-import torch
+from torch import Tensor
 
-from neurise import checks, losses
+from neurise import checks, discovery, losses
 from neurise.conditionals.base import Conditionals
-from neurise.conditionals.moment_matched import match
 from neurise.deadline import Work
-from neurise.energies.pairwise_regression import adjacency
+from neurise.energies.frontier import adjacency
+from neurise.fields import Field
+from neurise.holdings.graphs import site_pairs
+from neurise.modeling.calibration import calibrated
 from neurise.modeling.model import Run
 from neurise.modeling.round_robin import RoundRobinModel
 from neurise.modeling.search_space import NOISE, SHARED, SearchSpace
+from neurise.modeling.trained import Job
+from neurise.networks.base import RowNetwork
 from neurise.rows import Rows
+
+WIDE, MANY_ROWS = 128, 2**14
+"""Calibration is tried by default from so many sites on, where errors of many conditionals add up, and up to so many rows."""
+MOST_COLUMNS = 2**13
+"""Sites times states up to which it is: the corrections that are compared are matrices of so many rows."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,15 +37,19 @@ class NeurISE(RoundRobinModel):
             likelihood. Above 0, a diffusion.
         cycles: how often the noise goes round all sites.
         loss: "tempered_screening(gamma)", "screening" (the paper's), "weighted_screening(alpha)" or "cross_entropy".
-        network: "site_mlp" (one for all steps), "local_mlp" (one per step), or another file of ``neurise.networks``.
+        network: "site_mlp" (one for all steps), "local_mlp" (one per step), or another file of ``neurise.networks``. None
+            chooses by the data: "site_mlp" for narrow data; with many sites several kinds race for a short while, and a
+            committee may mix them. ``summary()`` says what was chosen and why.
         width, depth: size of the network, by default one that suits the data.
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
             default the more the fewer rows there are.
-        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say. The
-            pairwise terms of the data's own conditionals, which sweeps draw from, then look at no others. Needs
-            ``corrector__clean``, implies ``architecture__pairwise``.
+        graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say, or a
+            networkx graph whose nodes are sites (numbers from 0, or names of columns). The data's own conditionals, which
+            sweeps draw from (``corrector__clean``), then look at no others. With network="sparse" the parents of a site are
+            chosen among the sites that the graph lets it depend on; "site_mlp" gets ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
-            those of the data. Hard noise only; implies ``architecture__pairwise`` with "site_mlp".
+            those of the data, to within their noise. Hard noise only; True implies ``architecture__pairwise`` with
+            "site_mlp". None: for 128 sites or more and at most 16,384 rows, where rows held back agree.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``; by default a number that
             suits the data.
         order: the sites in the order in which they are noised; they are generated in the opposite order.
@@ -49,10 +63,13 @@ class NeurISE(RoundRobinModel):
     """
 
     search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}
+    for_site_mlp: ClassVar[Mapping[str, Any]] = {**RoundRobinModel.for_site_mlp, "graph": None}
 
     loss: str = "tempered_screening(0.75)"
     graph: Any = None
-    calibrate: bool = False
+    calibrate: bool | None = None
+    calibration_: str | None = field(init=False, default=None)
+    """What was done to match the moments, and why; None where nothing was tried."""
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
@@ -78,25 +95,35 @@ class NeurISE(RoundRobinModel):
             raise ValueError(f"loss must be a name, got {self.loss!r}")
         self.loss_, self.neighbours_ = losses.resolve(self.loss), None
         super().check()
-        self.calibrates_ = checks.flag("calibrate", self.calibrate)
-        asked = ["calibrate"] * self.calibrates_ + ["graph"] * (self.graph is not None)
-        if asked and self.architecture.pairwise is None and not self.is_of_rows:
+        self.calibration_ = None
+        forced = self.calibrate is not None and checks.flag("calibrate", self.calibrate)
+        is_wide = self.schema_.space.sites >= WIDE
+        self.calibrates_ = forced or (self.calibrate is None and is_wide and self._suits_calibration())
+        if self._has_gaps and (forced or self.graph is not None):
+            raise ValueError(
+                f"{'calibrate=True' if forced else 'graph'} needs complete rows, and {self.schema_.gaps:,} values "
+                "are missing; leave it out"
+            )
+        asked = ["calibrate"] * forced + ["graph"] * (self.graph is not None)
+        if asked and self.architecture.pairwise is None and list(self.sizes_) == ["site_mlp"]:
             self.chosen_ = self.chosen_._replace(pairwise=True)
         if self.graph is not None:
-            self.neighbours_ = adjacency(self.graph, self.schema_.order)
-            if not self.corrector.clean:
+            pairs = site_pairs(self.graph, self.schema_.space.sites, getattr(self.schema_.alphabet, "names", None))
+            self.neighbours_ = adjacency(pairs, self.schema_.order)
+            make = discovery.found("neurise.networks", next(iter(self.sizes_)))
+            if not self.corrector.clean and not (issubclass(make, RowNetwork) and make.takes_graph):
                 raise ValueError(
-                    "graph is for the conditionals of the data itself, which sweeps draw from: teach them with "
-                    "corrector__clean above 0, 0.25 say"
+                    f"graph is for the conditionals of the data itself, which sweeps draw from, and for network='sparse': "
+                    f"with network={next(iter(self.sizes_))!r} teach them with corrector__clean above 0, 0.25 say"
                 )
-        if self.calibrates_ and self.mixes_orders_:
+        if forced and self.mixes_orders_:
             raise ValueError(
                 f"calibrate=True corrects the moments of one chain, and architecture__orders={self.architecture.orders!r} "
                 "mixes several; set architecture__orders=1 or calibrate=False"
             )
-        if asked == ["calibrate"] and self.is_of_rows:
+        if asked and (self.is_of_rows or (asked == ["calibrate"] and len(self.sizes_) > 1)):
             return
-        if asked and not (self._is_hard and self.chosen_.pairwise and self.network == "site_mlp"):
+        if asked and not (self._is_hard and self.chosen_.pairwise and list(self.sizes_) == ["site_mlp"]):
             raise ValueError(
                 f"{' and '.join(asked)} needs the pairwise terms of an autoregressive model: keep_prob=0, "
                 f"chain__hide_noised=True, network='site_mlp' and architecture__pairwise=True, got keep_prob="
@@ -104,10 +131,31 @@ class NeurISE(RoundRobinModel):
                 f"architecture__pairwise={self.architecture.pairwise}"
             )
 
-    def _calibrated(self, learnt: Conditionals, rows: Rows, run: Run, work: Work) -> Conditionals:
-        generator = torch.Generator(self.device_).manual_seed(run.seed)
-        own = work.part(1.0, what="calibration", unit="sites", total=self.schema_.space.sites)
-        found = match(learnt, replace(rows, fold=None), self.schema_.constant, generator=generator, work=own)
+    def _suits_calibration(self) -> bool:
+        """Whether to try to calibrate wide data: not too many rows of them, and one chain that draws each site once."""
+        space = self.schema_.space
+        if self.schema_.count > MANY_ROWS or space.sites * space.states > MOST_COLUMNS or self._has_gaps:
+            return False
+        has_terms = list(self.sizes_) != ["site_mlp"] or self.chosen_.pairwise
+        return self._is_hard and has_terms and self.cycles == 1 and self.chain.steps is None and not self.mixes_orders_
+
+    def _calibrated(self, learnt: Conditionals, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
+        always, constant = self.calibrate is not None, self.schema_.constant
+        own = work.part(1.0, what="calibration", unit="sites", total=2 * self.schema_.space.sites)
+        found = calibrated(learnt, jobs, rows, constant, always=always, seed=run.seed, work=own)
         if own.shown is not None:
             own.shown.progress.close()
-        return found
+        self.calibration_ = found.report
+        return found.conditionals
+
+    def _facts(self) -> dict[str, Any]:
+        return {**super()._facts(), "calibration": self.calibration_}
+
+    def _described(self) -> Any:
+        own = {} if self.calibration_ is None else {"calibration": self.calibration_}
+        return {**super()._described(), **own}
+
+    def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
+        super()._restore(tensors, learnt)
+        described = Field(learnt, "learnt")
+        self.calibration_ = described["calibration"].text() if "calibration" in described else None

@@ -19,6 +19,7 @@ from neurise.categorical import draw, uniforms
 from neurise.mcmc import Diagnostics
 from neurise.modeling.model import Request
 from neurise.modeling.search_space import TRAINING, LogUniform, SearchSpace
+from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.trained import TrainedModel
 from neurise.models._pairwise.law import LIMIT, PairwiseLaw
 from neurise.models._pairwise.tables import PairwiseObjective, PairwiseTables
@@ -120,20 +121,21 @@ class Pairwise(TrainedModel):
         result = result[..., 1] if schema.space.states == 2 else result
         return result if schema.labels is not None else np.asarray(result[0])
 
-    def conditional(self, X: Symbols, site: int, y: Any = None) -> np.ndarray:
+    def conditional(self, X: Symbols, site: Any, y: Any = None) -> np.ndarray:
         r"""Probabilities of each symbol at a site given all others, (N, states) in the order of the alphabet: exact.
 
-        Without y, a model with labels gives the conditional of their mixture, which needs the likelihood.
+        The site is a number from 0, or the name of a column. Without y, a model with labels gives the conditional of their
+        mixture, which needs the likelihood.
         """
         schema = self._fitted()
-        if site not in range(schema.space.sites):
-            raise ValueError(f"site must be a whole number from 0 to {schema.space.sites - 1}, got {site!r}")
-        x, place = schema.encode(X), schema.order.index(site)
+        x, place = schema.encode(X), schema.order.index(schema.site_of(site))
         if schema.labels is None or y is not None:
             answers = self._log_conditionals(x, schema.encode_labels(y, len(x)), place)
-            return np.concatenate([answer[:, 0].exp().numpy() for _, answer in answers])
+            return np.concatenate([answer[:, 0].exp().numpy() for _, answer in answers])[
+                :, : schema.space.digits[place]
+            ]
         joint = []
-        for token in range(schema.space.states):
+        for token in range(schema.space.digits[place]):
             x[:, place] = token
             terms = [np.log(w) + self._log_prob(x, label).numpy() for label, w in self._label_rows(None, len(x))]
             joint.append(np.logaddexp.reduce(terms))
@@ -167,6 +169,15 @@ class Pairwise(TrainedModel):
             self._require_enumerable(law, "the likelihood")
             result[labels == kind] = law.log_weight(x[labels == kind]) - law.log_z()
         return result
+
+    def site_terms(self, x: Tensor, y: Tensor | None, generator: Generator) -> SiteTerms:
+        """Return the log-conditionals given all other sites."""
+        answers = self._log_conditionals(x, y)
+        terms = torch.cat([answer.gather(-1, x[rows].long()[..., None]).squeeze(-1) for rows, answer in answers])
+        try:
+            return SiteTerms(terms, self._log_prob(x, y), "others", "log_prob")
+        except NotImplementedError:
+            return SiteTerms(terms, terms.sum(1), "others", "pseudo_log_likelihood")
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         raise NotImplementedError("a Pairwise model has no bound on its likelihood; see pseudo_log_likelihood")

@@ -102,13 +102,18 @@ class RowNetwork(Network):
     r"""Logits of all sites of a row in one pass, each from the sites that are generated before it: f(x, y) → (n, q, p).
 
     For hard noise of one cycle: site u may depend on the sites after u in the order of noising alone, so that the product of
-    the conditionals is a law. One pass teaches all conditionals of a row.
+    the conditionals is a law. One pass teaches all conditionals of a row. Rows with gaps come as int16, with the token p where
+    a value is missing; it may not be looked at (:func:`neurise.networks.parts.layers.one_hot` sees to that).
 
     **Writing one.** As with a site network, one file whose class bears the file's name, with a constructor of
     (space, num_steps, \*, width, depth, classes=0), and ``reset``, ``forward`` and ``bytes_per_row``. :meth:`walk` is worth
     writing: without it, generating a row takes as many passes as there are sites. Tests tie the two.
     """
 
+    takes_graph: ClassVar[bool] = False
+    """Whether :meth:`begin` makes use of a graph that the user knows."""
+    looks_both_ways: bool = False
+    """Whether a site depends on sites before it as well: as sweeps need it, which a chain cannot be run by."""
     walks_in: ClassVar[str] = "float32"
     """Numbers that walks on a GPU compute with where nobody asks for others: "float32" or "bfloat16"."""
 
@@ -135,10 +140,11 @@ class RowNetwork(Network):
         """
         return None
 
-    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work) -> None:
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work, near: Tensor | None = None) -> None:
         """Find out what is found without descent, before the training and after :meth:`reset`; by default nothing.
 
         ``held`` are rows to judge by, ``varies`` (sites,) tells which sites do, and ``work`` whether there is time to go on.
+        ``near`` (sites, sites) booleans are the sites that are known to depend on each other directly, if any are.
         """
 
     @classmethod

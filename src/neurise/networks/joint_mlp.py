@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from neurise.networks.base import JointNetwork
 from neurise.networks.parts.layers import Blocks, one_hot
-from neurise.space import Space
+from neurise.space import Space, possible
 
 
 class JointMLP(JointNetwork):
@@ -45,11 +45,12 @@ class JointMLP(JointNetwork):
             nn.init.zeros_(zero)
 
     def forward(self, t: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Return f(t, x), (..., sites, states); t and y broadcast against the rows of x."""
+        """Return f(t, x), (..., sites, states), −∞ for states that a site does not have; t, y broadcast against rows of x."""
         tau = (2 * t - 1).to(self.time.dtype)
         context = self.bias + tau[..., None] * self.time
         if y is not None:
             context = context + self.label[y]
         h = one_hot(x, self.space.states, self.token.dtype).flatten(-2) @ self.token + context
         output: Tensor = self.output(self.hidden(h))
-        return output.reshape(*output.shape[:-1], self.space.sites, self.space.states)
+        output = output.reshape(*output.shape[:-1], self.space.sites, self.space.states)
+        return output if self.space.sizes is None else possible(output, self.space)

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neurise import checks
 from neurise.networks._masked_walk import MaskedWalk
 from neurise.networks.base import RowNetwork
-from neurise.networks.parts.layers import relative_one_hot
+from neurise.networks.parts.layers import WITH_GAPS, relative_one_hot
 from neurise.networks.parts.walk import Walk
 from neurise.space import Space
 
@@ -34,14 +35,20 @@ class Masked(RowNetwork):
     Hidden unit j looks at the sites from :math:`s_j = 1 + \lfloor j\,(q - 1)/\mathrm{width} \rfloor` on, in every layer:
     :math:`W_{ji}` is there for :math:`i \ge s_j`, :math:`V_{jk}` for :math:`s_k \ge s_j`, :math:`O_{uj}` for
     :math:`s_j > u`, and :math:`D_{ui}` for :math:`i > u`. Tokens are shown and answered for relative to the first state: a
-    site has p − 1 features :math:`2\,(1[x = a] - 1/p)` and p − 1 outputs.
+    site has p − 1 features :math:`2\,(1[x = a] - 1/p)` and p − 1 outputs. A missing value has none of these features; with
+    ``gaps`` it has a column of its own instead, in W and in D.
 
     Generating a row costs about as much as one pass: a step computes the units whose sites have just become known
     (:class:`~neurise.networks._masked_walk.MaskedWalk`).
     """
 
-    def __init__(self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0) -> None:
+    options = ("gaps",)
+
+    def __init__(
+        self, space: Space, num_steps: int, *, width: int, depth: int, classes: int = 0, gaps: bool = False
+    ) -> None:
         super().__init__()
+        self.gaps = checks.flag("gaps", gaps)
         self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
         columns = space.sites * (space.states - 1)
         self.first = nn.Parameter(torch.empty(width, columns))
@@ -52,6 +59,9 @@ class Masked(RowNetwork):
         self.direct = nn.Parameter(torch.empty(columns, columns))
         self.offset = nn.Parameter(torch.empty(columns))
         self.label_offset = nn.Parameter(torch.empty(classes, columns))
+        if gaps:
+            self.first_gap = nn.Parameter(torch.empty(width, space.sites))
+            self.direct_gap = nn.Parameter(torch.empty(columns, space.sites))
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the weights by what each unit looks at; the outputs start at zero, so that every conditional starts uniform."""
@@ -60,7 +70,8 @@ class Masked(RowNetwork):
             nn.init.normal_(weight, generator=generator)
             weight.data /= mask.sum(1, keepdim=True).clamp(min=1).sqrt()
         nn.init.normal_(self.label, generator=generator)
-        for zero in (*self.biases, self.last, self.direct, self.offset, self.label_offset):
+        gaps = (self.first_gap, self.direct_gap) if self.gaps else ()
+        for zero in (*self.biases, self.last, self.direct, self.offset, self.label_offset, *gaps):
             nn.init.zeros_(zero)
 
     @classmethod
@@ -80,6 +91,10 @@ class Masked(RowNetwork):
         offset: Tensor = self.offset
         if y is not None:
             h, offset = h + self.label[y], offset + self.label_offset[y]
+        if self.gaps and x.dtype == WITH_GAPS:
+            missing, each = (x >= space.states).to(shown.dtype), space.states - 1
+            h = h + functional.linear(missing, self.first_gap * masks.first[:, ::each])
+            offset = offset + functional.linear(missing, self.direct_gap * masks.direct[:, ::each])
         for weight, bias in zip(self.hidden, list(self.biases)[1:], strict=True):
             h = h + functional.linear(torch.relu(h), weight * masks.hidden, bias)
         logits = functional.linear(torch.relu(h), self.last * masks.last)

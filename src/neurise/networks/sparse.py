@@ -13,13 +13,20 @@ from torch.nn import functional
 from neurise import checks
 from neurise.deadline import Work
 from neurise.energies import parents
+from neurise.energies.frontier import frontier
 from neurise.networks.base import RowNetwork
+from neurise.networks.parts.layers import WITH_GAPS
 from neurise.networks.parts.walk import Walk
 from neurise.rows import Rows
 from neurise.space import Space
 
 SIDES = ("after", "both")
 """Among which sites the parents of a site are: those after it, as in the chain, or all others, as sweeps need them."""
+
+MANY_ROWS = 10_000
+"""Rows from which on perceptrons may learn fast."""
+FEW_PARENTS = 4
+"""Of more parents each has smaller first weights, so that perceptrons of many are not steeper than those of few."""
 
 
 class Sparse(RowNetwork):
@@ -33,6 +40,7 @@ class Sparse(RowNetwork):
     """
 
     options = ("parents", "sides")
+    takes_graph = True
 
     chosen: nn.Parameter
 
@@ -44,12 +52,13 @@ class Sparse(RowNetwork):
         width: int,
         depth: int = 1,
         classes: int = 0,
-        parents: int = 24,
+        parents: int = 32,
         sides: str = "after",
     ) -> None:
         super().__init__()
         self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
         self.parents, self.sides = parents, checks.one_of("sides", sides, SIDES)
+        self.looks_both_ways = sides == "both"
         sites, states, kinds = space.sites, space.states, max(1, classes)
         self.features = 1 if states == 2 else states
         inputs = parents * self.features
@@ -65,8 +74,10 @@ class Sparse(RowNetwork):
 
     @classmethod
     def suited(cls, rows: int, space: Space, *, gpu: bool) -> Mapping[str, Any]:
-        """Return sizes for networks of a few parents each."""
-        return {"width": 32, "depth": 1, "members": 1, "batch_size": 512, "learning_rate": 2e-3, "steps": 2000}
+        """Return sizes for networks of a few parents each. The decay is the perceptrons' alone: what was solved for stays."""
+        rate = 1e-2 if rows >= MANY_ROWS else 2e-3  # few rows are soon learnt by heart
+        pace = {"batch_size": 512, "steps": 2000} if gpu else {"batch_size": 256, "steps": 500}
+        return {"width": 32, "depth": 1, "members": 1, **pace, "learning_rate": rate, "weight_decay": 0.3}
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the perceptrons; without parents every conditional is uniform."""
@@ -77,18 +88,34 @@ class Sparse(RowNetwork):
             nn.init.zeros_(zero)
 
     @torch.no_grad()
-    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work) -> None:
-        """Find the parents of every site among the sites after it, and the linear part."""
-        place = torch.arange(self.space.sites, device=varies.device)
-        seen = place[:, None] < place if self.sides == "after" else place[:, None] != place
-        allowed = seen & varies & varies[:, None]
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work, near: Tensor | None = None) -> None:
+        """Find the parents of every site, and the linear part.
+
+        They are among the sites after it, or all others. With a graph they are those that can be needed at all
+        (:func:`neurise.energies.frontier.frontier`), or the neighbours, all of them as far as there is room.
+        """
+        place, every = torch.arange(self.space.sites, device=varies.device), varies & varies[:, None]
+        allowed, most = every & (place[:, None] < place), int(self.parents)
+        if near is not None:
+            allowed = frontier(near.to(varies.device) & every)
+        if self.looks_both_ways:
+            allowed = every & (place[:, None] != place) & (True if near is None else near.to(varies.device))
+        everyone = self.looks_both_ways and near is not None and int(allowed.sum(1).max()) <= most
         found = parents.of_rows(
-            rows, held, self.space.states, allowed, classes=self.classes, most=self.parents, work=work
+            rows,
+            held,
+            self.space.states,
+            allowed,
+            classes=self.classes,
+            most=None if everyone else most,
+            work=work,
         )
         count = found.sites.shape[1]
         self.chosen[:, :count] = found.sites
         self.linear[:, : count * self.features] = found.weight.flatten(1, 2)
         self.bias.copy_(found.bias)
+        crowd = (found.sites >= 0).sum(1).clamp(min=FEW_PARENTS)
+        self.first.mul_((FEW_PARENTS / crowd).sqrt()[:, None, None])
 
     def bytes_per_row(self, *, training: bool) -> int:
         """Features of all parents, and a hidden layer a site."""
@@ -115,6 +142,8 @@ class Sparse(RowNetwork):
         """Return the features of every site's parents, (sites, n, inputs)."""
         tokens = x.T[self.chosen.clamp(min=0)].transpose(1, 2)  # (sites, n, parents)
         there = (self.chosen >= 0)[:, None]
+        if x.dtype == WITH_GAPS:
+            there = there & (tokens < self.space.states)  # a gap has no features
         if self.features == 1:
             return (tokens.to(self.linear.dtype) - 0.5) * there
         states = torch.arange(self.features, device=x.device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
@@ -25,6 +26,10 @@ class SiteNoise(ABC):
     - :meth:`bridge` is the law of a step when both ends are known, for bounds and for clamped sites.
     - :meth:`start` draws what the reverse chain starts from.
 
+    Columns of a table have alphabets of their own: ``space.sizes`` says how many of the p states each site has. Noise that
+    draws a symbol draws it from the site's own, and says so by ``has_own_alphabets``; ``u`` are the sites, for laws over p
+    states of sites that differ.
+
     Noise with a symbol of its own, token p, also says how laws are :meth:`spread`, what a sweep may :meth:`redraw`, and which
     paths a bound averages over, :meth:`pinned`.
 
@@ -38,6 +43,7 @@ class SiteNoise(ABC):
     num_steps: int  # T
     tokens: int  # that a site may hold on the way: p, or p + 1 where noise has a symbol of its own
     is_hard: bool  # one visit erases a site, so that a visited site tells nothing
+    has_own_alphabets: ClassVar[bool] = False  # whether it serves a space with ``sizes``
 
     @property
     def kept_bonus(self) -> float | None:
@@ -82,21 +88,24 @@ class SiteNoise(ABC):
     def target(self, x_0: Tensor, x_t: Tensor, u: Tensor) -> Tensor:
         """Return the tokens that follow the learnt conditional of the sites u given the others in x_t, (n,) or (n, K)."""
 
-    def visited(self, token: Tensor, *, generator: Generator) -> Tensor:
-        r"""Draw what tokens become by one visit, :math:`X_{t+1,u} \mid X_{t,u}`, of any shape."""
-        log_law = self.log_noised_token(token, torch.ones_like(token, dtype=torch.int64))
+    def visited(self, token: Tensor, u: Tensor | None = None, *, generator: Generator) -> Tensor:
+        r"""Draw what tokens of the sites u become by one visit, :math:`X_{t+1,u} \mid X_{t,u}`, of any shape."""
+        log_law = self.log_noised_token(token, torch.ones_like(token, dtype=torch.int64), u)
         return draw(log_law, uniforms(token.numel(), generator=generator).view(token.shape)).to(token.dtype)
 
     @abstractmethod
-    def log_noised(self, law: Tensor, visits: Tensor) -> Tensor:
+    def log_noised(self, law: Tensor, visits: Tensor, u: Tensor | None = None) -> Tensor:
         """Return the logarithm of what v visits make of the law of one site, (..., states) float64 → (..., states).
 
-        It is the law of a site that is still one of the p states.
+        It is the law of a site that is still one of the p states. Without u the law is over all that the site may hold.
         """
 
     def spread(self, law: Tensor, visits: int) -> Tensor:
-        r"""Push laws of one site through v visits, :math:`\sum_b k^v(a \mid b)\,\lambda(b)`, (..., states) → (..., tokens)."""
-        tokens = torch.arange(self.space.states, device=law.device)
+        r"""Push laws of one site through v visits, :math:`\sum_b k^v(a \mid b)\,\lambda(b)`, (..., states) → (..., tokens).
+
+        The law is over the states that the site has.
+        """
+        tokens = torch.arange(law.shape[-1], device=law.device)
         return law @ self.log_noised_token(tokens, torch.full_like(tokens, visits)).exp()
 
     @abstractmethod
@@ -123,7 +132,7 @@ class SiteNoise(ABC):
         r"""Return the law of :math:`X_{t,u}` given :math:`X_{0,u}` and :math:`X_{t+1,u}` in logarithms, (..., tokens)."""
 
     @abstractmethod
-    def log_noised_token(self, token: Tensor, visits: Tensor) -> Tensor:
+    def log_noised_token(self, token: Tensor, visits: Tensor, u: Tensor | None = None) -> Tensor:
         """Return the logarithm of the law of what a token becomes after v visits, (..., tokens) float64."""
 
     @abstractmethod
@@ -132,7 +141,7 @@ class SiteNoise(ABC):
 
     @abstractmethod
     def start_law(self) -> Tensor:
-        """Return the law of one site at the start, (tokens,) float64, on the CPU."""
+        """Return the law of a site at the start, (tokens,) float64, on the CPU; (sites, tokens) where they differ."""
 
     def start_divergence(self) -> float:
         r"""Return the Kullback–Leibler divergence of :math:`X_T \mid X_0`, as :meth:`pinned` draws it, from the start.
@@ -140,6 +149,7 @@ class SiteNoise(ABC):
         In nats, and the same for every x_0.
         """
         visits = self.visits(torch.tensor(self.num_steps))
-        log_q = self.log_noised_token(torch.zeros_like(visits), visits)  # (sites, tokens)
+        u = torch.arange(len(visits))
+        log_q = self.log_noised_token(torch.zeros_like(visits), visits, u)  # (sites, tokens)
         log_start = self.start_law().log()
         return float(torch.where(log_q > -torch.inf, log_q.exp() * (log_q - log_start), 0.0).sum())

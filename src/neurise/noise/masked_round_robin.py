@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
@@ -23,6 +24,8 @@ class MaskedRoundRobin(Turns):
     The reverse chain starts from masks alone. For the same reason :math:`P(X_0 \mid X_T = \text{masks}) = P(X_0)`: with exact
     conditionals it ends with the law of the data, however soft the noise. That takes a visit to every site, T ≥ q.
     """
+
+    has_own_alphabets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,11 +65,11 @@ class MaskedRoundRobin(Turns):
         """Return the tokens of the data: a mask at u says nothing of the one that it covers."""
         return x_0.gather(-1, u.view(len(u), -1)).view(u.shape)
 
-    def log_noised(self, law: Tensor, visits: Tensor) -> Tensor:
+    def log_noised(self, law: Tensor, visits: Tensor, u: Tensor | None = None) -> Tensor:
         """Return the logarithm of the law itself: it is the law of what a mask covers, and no visit changes that."""
         return torch.log(law)
 
-    def log_noised_token(self, token: Tensor, visits: Tensor) -> Tensor:
+    def log_noised_token(self, token: Tensor, visits: Tensor, u: Tensor | None = None) -> Tensor:
         r"""Logarithm of :math:`k^v(a \mid b) = \varepsilon^v \delta_{ab} + (1 - \varepsilon^v)\,\delta_{ap}`, (..., tokens)."""
         tokens = torch.arange(self.tokens, device=token.device)
         keep = self._power(visits)[..., None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
@@ -78,15 +79,23 @@ class RoundRobin(Turns):
     .. math:: k(a \mid b) = \varepsilon\,\delta_{ab} + (1 - \varepsilon)/p, \qquad t = 0, \dots, T - 1
 
     T is ``cycles`` · q, or ``steps`` where that is given; it need not be a multiple of q. :math:`X_0` is the data and
-    :math:`X_T` close to uniform noise, if every site is visited. ε = 0 is *hard* noise: one visit erases a site.
+    :math:`X_T` close to uniform noise, if every site is visited. ε = 0 is *hard* noise: one visit erases a site. Where sites
+    have alphabets of their own, p is the size :math:`p_u` of the site's, and a and b are of it.
     """
+
+    has_own_alphabets: ClassVar[bool] = True
 
     heat_bath: bool = False
     """Reverse a step by a fresh draw from the conditional, whatever the site holds: another valid reversal of the chain."""
 
     @property
-    def kept_bonus(self) -> float:
-        r"""How much likelier Bayes' rule makes the present token, :math:`\log(1 + \varepsilon p / (1 - \varepsilon))`."""
+    def kept_bonus(self) -> float | None:
+        r"""How much likelier Bayes' rule makes the present token, :math:`\log(1 + \varepsilon p / (1 - \varepsilon))`.
+
+        None for soft noise where p differs from site to site.
+        """
+        if self.space.sizes is not None and not (self.heat_bath or self.is_hard):
+            return None
         return 0.0 if self.heat_bath else math.log1p(self.keep_prob * self.space.states / (1 - self.keep_prob))
 
     def corrupt(self, x_0: Tensor, t: Tensor, *, generator: Generator) -> Tensor:
@@ -105,28 +114,30 @@ class RoundRobin(Turns):
         """Draw X_{t+1} given X_t = x: the single-step kernel, which :meth:`corrupt` composes without a loop."""
         u = t % self.space.sites
         keep = torch.rand(len(x), generator=generator, device=x.device) < self.keep_prob
-        fresh = torch.randint(self.space.states, (len(x),), generator=generator, device=x.device, dtype=x.dtype)
+        fresh = torch.randint(self.space.digits[u], (len(x),), generator=generator, device=x.device, dtype=x.dtype)
         moved = x.clone()
         moved[:, u] = torch.where(keep, x[:, u], fresh)
         return moved
 
-    def log_noised_token(self, token: Tensor, visits: Tensor) -> Tensor:
+    def log_noised_token(self, token: Tensor, visits: Tensor, u: Tensor | None = None) -> Tensor:
         r"""Logarithm of :math:`k^v(a \mid b) = \varepsilon^v \delta_{ab} + (1 - \varepsilon^v)/p`, for every a, (..., states).
 
         ``token`` is b. The kernel is symmetric, so it serves both ways: as the law of what b becomes after v visits, and
         as the likelihood of having been a when b is seen.
         """
         return self.log_noised(
-            (token[..., None] == torch.arange(self.space.states, device=token.device)).double(), visits
+            (token[..., None] == torch.arange(self.space.states, device=token.device)).double(), visits, u
         )
 
-    def log_noised(self, law: Tensor, visits: Tensor) -> Tensor:
+    def log_noised(self, law: Tensor, visits: Tensor, u: Tensor | None = None) -> Tensor:
         r"""Logarithm of :math:`\varepsilon^v \lambda(a) + (1 - \varepsilon^v)/p`: what v visits make of the law λ of one site.
 
-        ``law`` is (..., states) float64, and so is the answer.
+        ``law`` is (..., states) float64, and so is the answer. Without u, p is the length of the law.
         """
         keep = torch.pow(torch.tensor(self.keep_prob, dtype=torch.float64, device=law.device), visits)[..., None]
-        return torch.log(keep * law + (1 - keep) / self.space.states)
+        if u is None or self.space.sizes is None:
+            return torch.log(keep * law + (1 - keep) / law.shape[-1])
+        return torch.log(keep * law + (1 - keep) * self._own_uniform(law.device)[u])
 
     def spread(self, law: Tensor, visits: int) -> Tensor:
         r"""Mix laws of one site with the uniform one, :math:`\varepsilon^v \lambda(a) + (1 - \varepsilon^v)\,\bar\lambda`."""
@@ -147,11 +158,12 @@ class RoundRobin(Turns):
         """
         if self.heat_bath:
             return torch.log_softmax(log_conditional, dim=-1)
-        return self._bayes(log_conditional, x_u)
+        return self._bayes(log_conditional, x_u, self.site(t))
 
-    def _bayes(self, log_conditional: Tensor, x_u: Tensor) -> Tensor:
+    def _bayes(self, log_conditional: Tensor, x_u: Tensor, u: Tensor) -> Tensor:
         once = torch.ones((), dtype=torch.int64, device=x_u.device)
-        return torch.log_softmax(log_conditional + self.log_noised_token(x_u, once).to(log_conditional.dtype), dim=-1)
+        kernel = self.log_noised_token(x_u, once, u).to(log_conditional.dtype)
+        return torch.log_softmax(log_conditional + kernel, dim=-1)
 
     def push(self, law: Tensor, conditional: Tensor, t: int) -> Tensor:
         r"""Push laws of one site through the kernel of :meth:`reverse` without writing the p × p kernel down, (..., states).
@@ -163,7 +175,7 @@ class RoundRobin(Turns):
         """
         if self.is_hard or self.heat_bath:
             return conditional * law.sum(dim=-1, keepdim=True)
-        floor = (1 - self.keep_prob) / self.space.states
+        floor = (1 - self.keep_prob) / law.shape[-1]  # the law is over the site's own states
         ratio = law / (self.keep_prob * conditional + floor)
         return conditional * (self.keep_prob * ratio + floor * ratio.sum(dim=-1, keepdim=True))
 
@@ -172,13 +184,23 @@ class RoundRobin(Turns):
 
         .. math:: q(a \mid x_{0,u}, \tilde x_u) \propto k(\tilde x_u \mid a)\,k^{v}(a \mid x_{0,u}), \qquad v = v_u(t)
         """
-        return self._bayes(self.log_noised_token(x_0u, self.visits_of_site(t)), x_u)
+        u = self.site(t)
+        return self._bayes(self.log_noised_token(x_0u, self.visits_of_site(t), u), x_u, u)
 
     def start(self, n: int, *, generator: Generator) -> Tensor:
         """Draw n states at time T from the uniform law, where the reverse chain starts."""
+        if self.space.sizes is not None:
+            return self.space.uniform(n, generator=generator)
         shape = (n, self.space.sites)
         return torch.randint(self.space.states, shape, generator=generator, device=generator.device, dtype=torch.uint8)
 
     def start_law(self) -> Tensor:
         """Return the uniform law of a site."""
+        if self.space.sizes is not None:
+            return self._own_uniform(torch.device("cpu"))
         return torch.full((self.space.states,), 1 / self.space.states, dtype=torch.float64)
+
+    def _own_uniform(self, device: torch.device) -> Tensor:
+        """Uniform law of every site over the states that it has, (sites, states) float64."""
+        allowed = self.space.allowed(device)
+        return allowed / allowed.sum(1, keepdim=True, dtype=torch.float64)

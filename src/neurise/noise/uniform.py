@@ -16,7 +16,8 @@ class Uniform:
 
     .. math:: Q_\alpha[a, b] = \alpha\,\delta_{ab} + (1 - \alpha)/p, \qquad Q_\alpha Q_\beta = Q_{\alpha\beta}.
 
-    A method owns the schedule: how α falls with its time from 1 (data) to 0 (noise).
+    A method owns the schedule: how α falls with its time from 1 (data) to 0 (noise). Where sites have alphabets of their own, p
+    is the size of the site's.
     """
 
     space: Space
@@ -36,7 +37,10 @@ class Uniform:
         return self.space.uniform(n, generator=generator)
 
     def start_law(self) -> Tensor:
-        """Law of one site of pure noise, (tokens,) float64, on the CPU."""
+        """Law of a site of pure noise, (tokens,) float64, on the CPU; (sites, tokens) where they differ."""
+        if self.space.sizes is not None:
+            allowed = self.space.allowed()
+            return allowed / allowed.sum(1, keepdim=True, dtype=torch.float64)
         return torch.full((self.tokens,), 1 / self.tokens, dtype=torch.float64)
 
     def kernel(self, keep: Tensor) -> Tensor:

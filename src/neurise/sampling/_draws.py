@@ -21,7 +21,7 @@ def one_of_two(odds, known_ptr, constant_ptr, old, level, bonus):
 
 @triton.jit
 def one_of_many(logits, known_ptr, constant_ptr, old, level, bonus, STATES: tl.constexpr, LOGITS: tl.constexpr):
-    """Draw from logits, (rows, LOGITS), of which the first STATES count."""
+    """Draw from logits, (rows, LOGITS), of which the first STATES count; never a token behind the last that is possible."""
     token = tl.arange(0, LOGITS)
     is_token = token < STATES
     settled = tl.load(known_ptr + token, mask=is_token, other=0.0)
@@ -29,5 +29,7 @@ def one_of_many(logits, known_ptr, constant_ptr, old, level, bonus, STATES: tl.c
     logits += tl.where(token[None, :] == old[:, None], bonus, 0.0)
     logits = tl.where(is_token[None, :], logits, float("-inf"))
     weight = tl.exp(logits - tl.max(logits, 1)[:, None]).to(tl.float64)
+    # Sums are rounded in another order than their parts: of a site with fewer states, the last would be passed once in 2^53.
+    last = tl.max(tl.where(weight > 0, token[None, :], 0), 1)
     reached = (level * tl.sum(weight, 1))[:, None] >= tl.cumsum(weight, 1)
-    return tl.sum((reached & (token < STATES - 1)[None, :]).to(tl.int32), 1)
+    return tl.sum((reached & (token[None, :] < last[:, None])).to(tl.int32), 1)

@@ -13,6 +13,7 @@ its likelihood. With hard noise and clamped sites that are generated first, all 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -35,6 +36,8 @@ SHARED_LEAST = 1024
 """Particles at least, where all rows are given the same: the error of resampling is one over their number."""
 OWN = 64
 """Particles for each row, where every row is given something of its own."""
+REPEATS = 8
+"""Groups of particles whose spread says how well the probability of what is given is known."""
 
 
 class Clamped(NamedTuple):
@@ -138,12 +141,34 @@ def sample_clamped(
             labels: Tensor | None = draw_labels(size)
         else:
             labels = None if y is None else (y[:1] if same else y[chunk]).repeat_interleave(size if same else particles)
-        x, least, own = _weigh(conditionals, values[chunk], given[chunk], labels, particles, rows, generator)
+        x, least, own, _ = _weigh(conditionals, values[chunk], given[chunk], labels, particles, rows, generator)
         parts.append(x.flatten(0, 1).cpu())
         effective.append(least.cpu())
         kinds.append(own)
     kept = None if kinds[0] is None else torch.cat([kind.flatten() for kind in kinds if kind is not None])[:n]
     return Clamped(torch.cat(parts)[:n], torch.cat(effective), rows, equal, kept)
+
+
+@torch.no_grad()
+def estimate_log_prob(
+    conditionals: Conditionals, values: Tensor, given: Tensor, y: Tensor | None = None, *, generator: Generator
+) -> tuple[Tensor, Tensor]:
+    r"""Estimate how likely the given sites of each row are, :math:`\log P(x_o)`, and the standard error, (n,) float64 each.
+
+    The mean weight of the particles has the mean :math:`P(x_o)`, resampling included. Each row has REPEATS groups of OWN
+    particles, and the error is that of the mean over its groups. For hard noise, where all particles start alike.
+    """
+    found = []
+    for chunk in batching.batches(len(values), conditionals.bytes_per_row * OWN * REPEATS):
+        value, holds = (part[chunk].repeat_interleave(REPEATS, 0) for part in (values, given))
+        labels = None if y is None else y[chunk].repeat_interleave(REPEATS * OWN)
+        device = conditionals.device
+        log_mean = _weigh(conditionals, value.to(device), holds.to(device), labels, OWN, 1, generator)[3]
+        found.append(log_mean.view(-1, REPEATS).cpu())
+    log_means = torch.cat(found)
+    total = log_means.logsumexp(1) - math.log(REPEATS)
+    relative = (log_means - total[:, None]).exp().nan_to_num(nan=0.0)
+    return total, relative.std(1) / math.sqrt(REPEATS)
 
 
 def _given_last(given: Tensor) -> bool:
@@ -159,8 +184,11 @@ def _weigh(
     particles: int,
     keep: int,
     generator: Generator,
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Run G groups of weighted particles; return ``keep`` of each, the lowest effective number of each, and labels."""
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    """Run G groups of weighted particles.
+
+    Return ``keep`` of each, the lowest effective number of each, labels, and the logarithm of the mean weight of each.
+    """
     noise, groups = conditionals.noise, len(values)
     sites, device, rows = noise.space.sites, values.device, len(values) * particles
     value, holds = values.repeat_interleave(particles, 0), given.repeat_interleave(particles, 0)
@@ -169,13 +197,13 @@ def _weigh(
     # the start never is, no particle may begin; a price that all of them share does not matter.
     last = noise.visits(torch.tensor(noise.num_steps, device=device))  # (sites,)
     log_start = noise.start_law().log().to(device)
-    log_q = noise.log_noised_token(value, last)  # (rows, sites, tokens)
+    log_q = noise.log_noised_token(value, last, torch.arange(sites, device=device))  # (rows, sites, tokens)
     log_q = log_q.masked_fill(log_start == -torch.inf, -torch.inf)
     noised = draw(log_q, uniforms(rows * sites, generator=generator).reshape(rows, sites))
     x = torch.where(holds, noised, noise.start(rows, generator=generator))
     price = _pick(log_start.expand_as(log_q), x) - _pick(log_q, x)
     log_weight = torch.where(holds, price, 0.0).sum(-1).view(groups, particles)
-    effective = _effective(log_weight)
+    effective, log_mean = _effective(log_weight), torch.zeros_like(log_weight[:, 0])
 
     steps = torch.arange(noise.num_steps, device=device)
     offset = torch.arange(groups, device=device)[:, None] * particles
@@ -199,12 +227,16 @@ def _weigh(
         wasted = (size < particles / 2)[:, None]
         chosen = _systematic(log_weight, particles, generator=generator)
         place = (torch.where(wasted, chosen, torch.arange(particles, device=device)) + offset).flatten()
-        log_weight = torch.where(wasted & (size > 0)[:, None], 0.0, log_weight)
+        again = wasted & (size > 0)[:, None]
+        log_mean = log_mean + torch.where(again.squeeze(1), log_weight.logsumexp(1) - math.log(particles), 0.0)
+        log_weight = torch.where(again, 0.0, log_weight)
         x, y = x[place], None if y is None else y[place]
 
     chosen = _systematic(log_weight, keep, generator=generator)
     kept = x.view(groups, particles, sites).gather(1, chosen[..., None].expand(-1, -1, sites))
-    return kept.to(torch.uint8), effective, None if y is None else y.view(groups, particles).gather(1, chosen)
+    log_mean = log_mean + log_weight.logsumexp(1) - math.log(particles)
+    labels = None if y is None else y.view(groups, particles).gather(1, chosen)
+    return kept.to(torch.uint8), effective, labels, log_mean
 
 
 def _pick(values: Tensor, token: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ def checked_sweeps(wanted: Any, conditionals: Conditionals, *, clean: bool, anyt
         if sweeps and t == 0 and not clean:
             raise ValueError(
                 f"sweeps={sweeps} needs a network that knows the conditionals of the data itself: fit with "
-                "corrector__clean above 0, 0.25 say"
+                "corrector__clean above 0, 0.25 say (of a network of rows, a fit that was interrupted has none)"
             )
         if sweeps and t > 0 and not (clean and anytime):
             raise ValueError(

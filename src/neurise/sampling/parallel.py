@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -73,14 +75,14 @@ def law(chain: ParallelChain, label: Tensor | None = None) -> Tensor:
 
     With the sites cut into a left and a right half the sum over x is one matrix product.
     """
-    space = Space(chain.space.sites, chain.tokens)
+    space = chain.space if chain.tokens == chain.space.states else Space(chain.space.sites, chain.tokens)
     if space.size > LIMIT:
         raise NotImplementedError(
-            f"the law of a chain that changes all sites at once needs the square of its {space.states}^{space.sites} = "
+            f"the law of a chain that changes all sites at once needs the square of its "
             f"{space.size:,} configurations at every step, and {LIMIT:,} is the limit; compare samples instead"
         )
-    current = _product(chain.start_law().to(chain.device)[None])[0]
-    half = space.states ** (space.sites // 2)
+    cut = space.sites // 2
+    current, half = _product(chain.start_law().to(chain.device)[None], space.digits)[0], math.prod(space.digits[:cut])
     for step in reversed(range(chain.num_steps)):
         after = torch.zeros(half, space.size // half, dtype=torch.float64, device=chain.device)
         possible = torch.nonzero(current).flatten()
@@ -88,21 +90,21 @@ def law(chain: ParallelChain, label: Tensor | None = None) -> Tensor:
             index = possible[rows]
             x = _configurations(index, space)
             kernel = chain.log_step(step, x, label).double().exp()  # (n, sites, tokens)
-            left, right = (_product(part) for part in (kernel[:, : space.sites // 2], kernel[:, space.sites // 2 :]))
+            left, right = _product(kernel[:, :cut], space.digits[:cut]), _product(kernel[:, cut:], space.digits[cut:])
             after += (left * current[index, None]).T @ right
         current = after.flatten()
-    clean = current.view([chain.tokens] * space.sites)[(slice(0, chain.space.states),) * space.sites]
-    return clean.reshape(-1)
+    return current.view(space.digits)[tuple(slice(0, states) for states in chain.space.digits)].reshape(-1)
 
 
-def _product(factors: Tensor) -> Tensor:
-    """Joint law of independent sites, (n, sites, tokens) → (n, tokens^sites), first site most significant."""
+def _product(factors: Tensor, digits: Sequence[int]) -> Tensor:
+    """Joint law of independent sites, (n, sites, tokens) → (n, product of the digits), first site most significant."""
     joint = factors.new_ones(len(factors), 1)
-    for factor in factors.unbind(1):
-        joint = (joint[:, :, None] * factor[:, None, :]).flatten(1)
+    for factor, states in zip(factors.unbind(1), digits, strict=True):
+        joint = (joint[:, :, None] * factor[:, None, :states]).flatten(1)
     return joint
 
 
 def _configurations(index: Tensor, space: Space) -> Tensor:
-    digits = [(index // space.states**place) % space.states for place in reversed(range(space.sites))]
-    return torch.stack(digits, dim=-1).to(torch.int16)
+    after = [math.prod(space.digits[site + 1 :]) for site in range(space.sites)]
+    found = [(index // size) % states for size, states in zip(after, space.digits, strict=True)]
+    return torch.stack(found, dim=-1).to(torch.int16)

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from neurise import holdings
 from neurise.alphabet import Alphabet, as_matrix
+from neurise.columns import Columns
 from neurise.dataset import Dataset
 from neurise.space import Space
 from neurise.structure.sources import LawSource, Likelihood, SiteConditionals
@@ -36,6 +38,11 @@ def ask(model: Any, data: Any, *, y: Any, cycle: int | None, rows: int | None, s
     """Check everything that comes from outside."""
     if rows is not None and (isinstance(rows, bool) or rows != int(rows) or rows < 1):
         raise ValueError(f"rows must be a positive whole number, got {rows!r}")
+    if isinstance(getattr(getattr(model, "schema_", None), "alphabet", None), Columns):
+        raise NotImplementedError(
+            "couplings are compared between columns of one alphabet, and those of this model have their own; "
+            "a Pairwise model of the table has couplings_, in the gauge of each column"
+        )
     X, weights, name = _rows(data, seed)
     known = getattr(model, "space_", None)
     if known is not None and known.sites != X.shape[1]:
@@ -60,7 +67,8 @@ def ask(model: Any, data: Any, *, y: Any, cycle: int | None, rows: int | None, s
 
 def _rows(data: Any, seed: int) -> tuple[np.ndarray, np.ndarray | None, str]:
     if not isinstance(data, Dataset):
-        return as_matrix(data, "data"), None, "data"
+        held = holdings.opened(data, "data")
+        return as_matrix(held.X, "data"), held.weights, "data"
     if data.train is not None:
         X, weights = data.train, data.weights
     elif data.test is not None:

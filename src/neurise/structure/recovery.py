@@ -10,11 +10,14 @@ For a learnt law it varies with the context, which is taken from data, and is av
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from neurise import shown
+from neurise.extras import need
 from neurise.structure.averages import average, fields_of
 from neurise.structure.door import ask
 from neurise.structure.gauge import couplings_of, norm_of_one, scores_of
@@ -40,6 +43,9 @@ class Structure:
     rows: int  # distinct rows that served as contexts
     shape: tuple[int, ...] | None = None
 
+    def __repr__(self) -> str:
+        return shown.record(self)
+
     @property
     def states(self) -> int:
         """How many states a site has."""
@@ -59,6 +65,24 @@ class Structure:
     def edges(self) -> np.ndarray:
         """Pairs i < j that interact, (edges, 2)."""
         return np.argwhere(np.triu(self.adjacency, 1))
+
+    def to_networkx(self, names: Sequence[Hashable] | None = None) -> Any:
+        """Give the graph to networkx: nodes 0, 1, … or ``names``, in the order of the sites.
+
+        Edges have the attributes ``coupling``, ``score`` and ``error``, nodes have ``field``: the h of h σ for two states, else
+        a list of one number per symbol.
+        """
+        nodes = list(range(len(self.tables))) if names is None else list(names)
+        if len(nodes) != len(self.tables) or len(set(nodes)) < len(nodes):
+            raise ValueError(
+                f"names has {len(set(nodes))} different names ({len(nodes)} in all) for {len(self.tables)} sites"
+            )
+        graph = need("networkx", "dwave").Graph()
+        graph.add_nodes_from((node, {"field": field}) for node, field in zip(nodes, self.fields.tolist(), strict=True))
+        values = {"coupling": self.couplings, "score": self.scores, "error": self.errors}
+        for i, j in self.edges.tolist():
+            graph.add_edge(nodes[i], nodes[j], **{name: float(matrix[i, j]) for name, matrix in values.items()})
+        return graph
 
     def to_dict(self) -> dict[str, Any]:
         """Give the essentials in JSON's types."""

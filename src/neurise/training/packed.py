@@ -44,6 +44,12 @@ def unpack(packed: Tensor, sites: int, states: int) -> Tensor:
     return tokens.flatten(-2)[..., :sites]
 
 
+def packed(rows: Rows, states: int) -> Rows:
+    """Pack the tokens of rows, and their gaps: a bit each."""
+    gaps = None if rows.missing is None else pack(rows.missing.to(torch.uint8), 2)
+    return replace(rows, x=pack(rows.x, states), missing=gaps)
+
+
 @dataclass(frozen=True)
 class PackedRows:
     """Rows that are kept packed; a minibatch is unpacked where it is drawn. The draws are those of the rows themselves."""
@@ -55,7 +61,7 @@ class PackedRows:
     @classmethod
     def of(cls, rows: Rows, states: int) -> PackedRows:
         """Pack rows, where they are."""
-        return cls(replace(rows, x=pack(rows.x, states)), rows.x.shape[-1], states)
+        return cls(packed(rows, states), rows.x.shape[-1], states)
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -84,4 +90,5 @@ class PackedRows:
         return self._unpacked(self.packed.spread(n, generator=generator))
 
     def _unpacked(self, batch: Batch) -> Batch:
-        return batch._replace(x=unpack(batch.x, self.sites, self.states))
+        gaps = None if batch.missing is None else unpack(batch.missing, self.sites, 2).bool()
+        return batch._replace(x=unpack(batch.x, self.sites, self.states), missing=gaps)

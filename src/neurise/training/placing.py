@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 
 from neurise import devices
 from neurise.rows import Rows, Source
-from neurise.training.packed import PackedRows, pack, packed_bytes
+from neurise.training.packed import PackedRows, packed
 from neurise.training.stacked import ManyRows
-from neurise.training.streamed import StreamedRows
+from neurise.training.streamed import DrawnChunks, StreamedRows
 
 PACK_ABOVE = 2**24
 """Tokens that take more bytes than this are packed on a GPU. To unpack a minibatch costs two small kernels."""
@@ -27,14 +25,11 @@ def place(
     as_they_are, sites = rows.num_bytes, rows.x.shape[-1]
     if fits(as_they_are, room) and (device.type == "cpu" or as_they_are <= PACK_ABOVE):
         return rows.to(device)
-    bytes_in_all = len(rows) * packed_bytes(sites, states)
-    bytes_in_all += sum(
-        part.numel() * part.element_size() for part in (rows.y, rows.weights, rows.fold) if part is not None
-    )
-    packed = replace(rows, x=pack(rows.x, states))
-    if fits(bytes_in_all, room):
-        return PackedRows(packed.to(device), sites, states)
-    return PackedRows(StreamedRows(packed, batch_size, seed, device), sites, states)
+    small = packed(rows, states)
+    parts = (small.x, small.y, small.weights, small.fold, small.missing)
+    if fits(sum(part.nbytes for part in parts if part is not None), room):
+        return PackedRows(small.to(device), sites, states)
+    return PackedRows(StreamedRows(DrawnChunks(small, seed), batch_size, device), sites, states)
 
 
 def place_many(parts: list[Rows], states: int, device: torch.device) -> Source:
@@ -42,8 +37,8 @@ def place_many(parts: list[Rows], states: int, device: torch.device) -> Source:
     rows = ManyRows.of(parts)
     if device.type == "cpu" or rows.num_bytes <= PACK_ABOVE:
         return rows.to(device)
-    packed = [replace(part, x=pack(part.x, states)) for part in parts]
-    return PackedRows(ManyRows.of(packed).to(device), parts[0].x.shape[-1], states)
+    small = [packed(part, states) for part in parts]
+    return PackedRows(ManyRows.of(small).to(device), parts[0].x.shape[-1], states)
 
 
 def room_for_rows(device: torch.device, others: int) -> int | None:
@@ -56,8 +51,8 @@ def room_for_rows(device: torch.device, others: int) -> int | None:
 
 
 def is_streamed(source: Source) -> bool:
-    """Whether rows stay in the host's memory."""
-    return isinstance(source, PackedRows) and isinstance(source.packed, StreamedRows)
+    """Whether rows stay in the host's memory, or on its disk."""
+    return isinstance(source.packed if isinstance(source, PackedRows) else source, StreamedRows)
 
 
 def fits(size: int, room: int | None) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
-PRECISION = "tf32"
-"""Of networks that do not say which suits them."""
+PRECISION, DECAY = "tf32", 1e-4
+"""Precision and weight decay of networks that do not say which suit them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class Training:
     Args:
         batch_size: rows per step.
         learning_rate: largest step length; it rises during ``warmup`` and falls like half a cosine to 0.
-        weight_decay: of AdamW.
+        weight_decay: of AdamW; by default 10⁻⁴, or what suits the network.
         warmup: fraction of the run during which the learning rate rises.
         clip_norm: largest norm of a gradient; infinity does not clip.
         average_decay: memory of the moving average of the weights, which is what a model keeps.
@@ -28,7 +28,7 @@ class Training:
 
     batch_size: int | None = None
     learning_rate: float | None = None
-    weight_decay: float = 1e-4
+    weight_decay: float | None = None
     warmup: float = 0.05
     clip_norm: float = 1.0
     average_decay: float = 0.995

@@ -29,12 +29,12 @@ class ManyRows:
 
     @classmethod
     def of(cls, parts: Sequence[Rows]) -> ManyRows:
-        """Put data sets together; either all of them have labels, or none, and the same with weights."""
+        """Put data sets together; either all of them have labels, or none, and the same with weights and gaps."""
         count = torch.tensor([len(part) for part in parts])
-        y, fold = (_joined(own) for own in ([part.y for part in parts], [part.fold for part in parts]))
+        y, fold, gaps = (_joined([getattr(part, own) for part in parts]) for own in ("y", "fold", "missing"))
         sums = [part.weights.cumsum(0) for part in parts if part.weights is not None]
         cumulative = torch.cat([k + total / total[-1] for k, total in enumerate(sums)]) if sums else None
-        rows = Rows(torch.cat([part.x for part in parts]), y, fold=fold)
+        rows = Rows(torch.cat([part.x for part in parts]), y, fold=fold, missing=gaps)
         return cls(rows, count.cumsum(0) - count, count, cumulative)
 
     def __len__(self) -> int:
@@ -75,8 +75,9 @@ class ManyRows:
             level = every + level.clamp(max=BELOW_ONE)
             index = torch.searchsorted(self.cumulative, level, right=True) - self.first
         index = self.first + torch.minimum(index, self.count - 1)
-        y, fold = (None if part is None else part[index] for part in (self.rows.y, self.rows.fold))
-        return Batch(self.rows.x[index], y, fold)
+        rows = self.rows
+        y, fold, gaps = (None if part is None else part[index] for part in (rows.y, rows.fold, rows.missing))
+        return Batch(rows.x[index], y, fold, gaps)
 
 
 def _joined(parts: Sequence[Tensor | None]) -> Tensor | None:

@@ -21,6 +21,8 @@ from neurise.training import checkpoint_file, distributed
 from neurise.training.checkpoint_file import under
 
 CHECKPOINT = "checkpoint.safetensors"
+RACE = "race.json"
+"""What came out of a race of several kinds of networks, where there was one."""
 PART = "part-"
 """How the folders of further parts of a model begin."""
 START_AGAIN = "start again: --force on the command line, neurise.training.state.remove_checkpoints(folder) in Python"
@@ -197,26 +199,31 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def claimed(folder: Path, parts: int, *, resume: bool) -> Iterator[None]:
+def claimed(folder: Path, *, resume: bool) -> Iterator[None]:
     """Hold the folder of a run's checkpoints, after checking that what is there may be gone on from.
 
-    A run that starts afresh where any part of another is left, or that has fewer parts than are there, is refused before
-    it has begun.
+    A run that starts afresh where any part of another is left is refused before it has begun.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; a checkpoint is kept in a folder")
     with running_in(folder) if distributed.is_leader() else nullcontext():
-        found, own = checkpoints_in(folder), {part_folder(folder, number) / CHECKPOINT for number in range(parts)}
+        found = checkpoints_in(folder)
         if found and not resume:
             raise FileExistsError(f"{found[0]} exists; pass resume=True to go on from it, or {START_AGAIN}")
-        if strange := [place for place in found if place not in own]:
-            raise ValueError(f"{strange[0]} belongs to another run, of more parts than this one; {START_AGAIN}")
         yield
 
 
+def check_parts(folder: Path, parts: int) -> None:
+    """Raise ValueError where a folder holds a checkpoint of more parts than a run has."""
+    own = {part_folder(folder, number) / CHECKPOINT for number in range(parts)}
+    if strange := [place for place in checkpoints_in(folder) if place not in own]:
+        raise ValueError(f"{strange[0]} belongs to another run, of more parts than this one; {START_AGAIN}")
+
+
 def remove_checkpoints(folder: Path) -> None:
-    """Remove the checkpoint of a run and those of its further parts; nothing else that is in the folder is touched."""
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    """Remove the checkpoint of a run, those of its further parts and its race; nothing else that is in the folder is touched."""
+    for name in (CHECKPOINT, RACE):
+        (folder / name).unlink(missing_ok=True)
     for part in folder.glob(f"{PART}*"):
         (part / CHECKPOINT).unlink(missing_ok=True)
         remove_leftovers(part)

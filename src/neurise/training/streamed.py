@@ -1,4 +1,4 @@
-"""Rows that are too many for the device: they stay in the host's memory, and come over a chunk ahead."""
+"""Rows that are too many for the device, or for the memory: they come over a chunk ahead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from neurise.rows import Batch, Rows
+from neurise.rows import Batch, Chunks, Rows
 
 CHUNK_BYTES = 2**26
 """About so many bytes are brought over at once."""
@@ -26,17 +26,32 @@ class Chunk:
     arrived: torch.cuda.Event | None
 
 
+class DrawnChunks:
+    """Chunks of rows in the host's memory, drawn with replacement."""
+
+    def __init__(self, rows: Rows, seed: int) -> None:
+        self.rows, self.seed = rows, seed
+        self.empty = _each(Batch(rows.x, rows.y, rows.fold, rows.missing), lambda part: part[:0])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def chunk(self, number: int, size: int) -> Batch:
+        """Draw rows by their weight; every chunk has random numbers of its own."""
+        return self.rows.draw(size, generator=torch.Generator().manual_seed(_seed_of(self.seed, number)))
+
+
 class StreamedRows:
-    """Minibatches of rows in the host's memory, drawn there and copied to the device while earlier steps compute.
+    """Minibatches of rows in the host's memory or on its disk, brought to the device while earlier steps compute.
 
     The rows of a step follow from the seed and the number of the step alone, so that a run that was stopped goes on with the
     same ones. They are others than those that rows on the device would give. ``advance`` is called before each step: what a
     captured step reads stays at the same place in the device's memory.
     """
 
-    def __init__(self, rows: Rows, batch_size: int, seed: int, device: torch.device) -> None:
-        self.rows, self.batch_size, self.seed, self.place = rows, batch_size, seed, device
-        self.steps = max(1, min(CHUNK_STEPS, CHUNK_BYTES // (batch_size * rows.x.shape[-1])))  # of a chunk
+    def __init__(self, rows: Chunks, batch_size: int, device: torch.device) -> None:
+        self.rows, self.batch_size, self.place = rows, batch_size, device
+        self.steps = max(1, min(CHUNK_STEPS, CHUNK_BYTES // (batch_size * rows.empty.x.shape[-1])))  # of a chunk
         on_gpu = device.type == "cuda"
         self._copies = torch.cuda.Stream(device) if on_gpu else None  # type: ignore[no-untyped-call]
         self._worker = ThreadPoolExecutor(1, "rows")
@@ -44,7 +59,7 @@ class StreamedRows:
         self._number: int | None = None  # of the chunk that is here
         size = self.steps * batch_size
         self._here = _each(
-            Batch(rows.x, rows.y, rows.fold),
+            rows.empty,
             lambda part: torch.zeros((size, *part.shape[1:]), dtype=part.dtype, device=device),
         )
         self._first = torch.zeros((), dtype=torch.int64, device=device)  # of this step's rows in the chunk
@@ -82,9 +97,11 @@ class StreamedRows:
         return _each(self._here, lambda part: part[index])
 
     def spread(self, n: int, *, generator: Generator) -> Batch:
-        """Repeat the rows to make n of them, as rows on the device do."""
+        """Repeat the rows to make n of them, as rows on the device do; of rows on disk, take the first n."""
+        if not isinstance(self.rows, DrawnChunks):
+            return _each(self.rows.chunk(0, n), lambda part: part.to(self.place))
         order = torch.randperm(n, generator=generator, device=self.place).cpu()
-        return _each(self.rows.at((order.double() + 0.5) / n), lambda part: part.to(self.place))
+        return _each(self.rows.rows.at((order.double() + 0.5) / n), lambda part: part.to(self.place))
 
     def _take(self, chunk: Chunk) -> None:
         if chunk.arrived is not None:
@@ -96,8 +113,7 @@ class StreamedRows:
                     theirs.record_stream(torch.cuda.current_stream(self.place))
 
     def _bring(self, number: int) -> Chunk:
-        source = torch.Generator().manual_seed(_seed_of(self.seed, number))
-        batch = self.rows.draw(self.steps * self.batch_size, generator=source)
+        batch = self.rows.chunk(number, self.steps * self.batch_size)
         if self._copies is None:
             return Chunk(batch, None)
         with torch.cuda.stream(self._copies):

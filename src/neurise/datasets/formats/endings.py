@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ENDINGS = (".npy", ".npz", ".csv", ".tsv", ".fasta", ".fa", ".faa", ".txt")
-FASTA = (".fasta", ".fa", ".faa")
+WRITTEN = (".npy", ".npz", ".csv", ".tsv", ".fasta", ".fa", ".faa")
+"""Files that rows are written to."""
+FASTA = (".fasta", ".fa", ".faa", ".a2m", ".a3m")
+STOCKHOLM = (".sto", ".stk")
+ARROW = (".parquet", ".arrow", ".feather")
+JSON = ".json"
+ENDINGS = (*WRITTEN, *FASTA[3:], *STOCKHOLM, ".txt", JSON, *ARROW)
 TABLES = (".csv", ".tsv")
 ARRAYS = (".npy", ".npz")
+UNPACKED = (*ARRAYS, *ARROW, JSON)
+"""Files that gzip never stands behind."""
 PACKED = ".gz"
 """What may stand behind the ending of any text."""
 
@@ -40,4 +47,4 @@ def _known(path: Path) -> str | None:
         ending = path.suffix.lower()
         return ending if ending in ENDINGS else None
     ending = Path(path.stem).suffix.lower()
-    return ending if ending in ENDINGS and ending not in ARRAYS else None
+    return ending if ending in ENDINGS and ending not in UNPACKED else None

@@ -11,6 +11,7 @@ import numpy as np
 
 from neurise.alphabet import first
 from neurise.datasets.formats.open import open_text
+from neurise.datasets.formats.stockholm import as_fasta
 
 GAP = "-"
 LETTERS = {
@@ -20,33 +21,47 @@ LETTERS = {
 }
 """The symbols of each alphabet, gap first, and the letters that leave open which of them is meant."""
 
+INSERTED = ("drop", "keep")
+STOCKHOLM = {".sto", ".stk"}
 INSERTS = ".abcdefghijklmnopqrstuvwxyz"
 
 BLOCK = 2**21
 """Pairs of sequences that are compared at a time: their numbers of equal sites fit into the cache."""
 
 
-def read_fasta(path: Path, alphabet: str = "protein") -> tuple[np.ndarray, list[str], np.ndarray]:
+def read_fasta(
+    path: Path, alphabet: str = "protein", *, inserts: str = "drop"
+) -> tuple[np.ndarray, list[str], np.ndarray]:
     """Read aligned sequences: rows of letters, (N, sites); the names; and all symbols, in the order of their tokens.
 
     ``"protein"`` has p = 21 symbols, the gap ``-`` and the 20 amino acids; B, J, O, U, X and Z, which name none of them,
     count as gaps. ``"dna"`` has ``-ACGT`` and ``"rna"`` has ``-ACGU``; letters that leave the base open (N, R, Y, …) count as
-    gaps. Dots and small letters are insertions, which are no part of the alignment: they are dropped.
+    gaps.
+
+    In A2M and A3M files small letters are insertions, and dots stand where other sequences have some. They are no part of the
+    alignment, and ``inserts="drop"`` leaves them out. ``"keep"`` reads small letters as capitals and dots as gaps, for
+    alignments that mean nothing by them. Files that end in ``.sto`` or ``.stk`` are in Stockholm's format.
     """
+    if inserts not in INSERTED:
+        raise ValueError(f"inserts must be one of {', '.join(map(repr, INSERTED))}, got {inserts!r}")
     if alphabet not in LETTERS:
         raise ValueError(f"alphabet must be one of {', '.join(map(repr, LETTERS))}, got {alphabet!r}")
     symbols, unknown = LETTERS[alphabet]
-    table = str.maketrans(dict.fromkeys(unknown, GAP) | dict.fromkeys(INSERTS))
+    meant: dict[str, str | None] = dict.fromkeys(unknown, GAP) | dict.fromkeys(INSERTS)
+    if inserts == "keep":
+        meant |= {small: meant.get(small.upper(), small.upper()) for small in INSERTS} | {INSERTS[0]: GAP}
+    table, without = str.maketrans(meant), " without its insertions" if inserts == "drop" else ""
+    records = as_fasta if STOCKHOLM.intersection(suffix.lower() for suffix in path.suffixes) else _records
     names, rows, width = list[str](), list[bytes](), 0
     with open_text(path) as file:
-        for number, name, lines in _records(path, file):
+        for number, name, lines in records(path, file):
             row = "".join(line.translate(table) for _, line in lines)
             if row.translate(str.maketrans("", "", symbols)):
                 raise ValueError(_fault(path, name, lines, symbols + unknown + INSERTS, alphabet))
             width = width or len(row)
             if not row or len(row) != width:
                 raise ValueError(
-                    f"{path}, line {number}: the sequence {name!r} has {len(row)} sites without its insertions, and "
+                    f"{path}, line {number}: the sequence {name!r} has {len(row)} sites{without}, and "
                     f"{f'those before have {width}' if rows else 'one at least is needed'}; align the sequences first"
                 )
             names.append(name)

@@ -60,7 +60,7 @@ def read_table(
     raise AssertionError("the slow way knows every label")
 
 
-def _delimiter(path: Path, start: str) -> str:
+def delimiter_of(path: Path, start: str) -> str:
     """Say what separates the cells: what the ending says, unless the first line has none of it and some of the other."""
     plain = re.sub(r'"[^"]*"?', "", start)
     usual, other = ("\t", ",") if ".tsv" in path.name.lower() else (",", "\t")
@@ -92,7 +92,7 @@ class _Reader:
         """Read everything."""
         raw = iter(file)
         start = next(raw, "")
-        self.delimiter = _delimiter(self.path, start)
+        self.delimiter = delimiter_of(self.path, start)
         raw = chain([start], raw)
         header = self._begin(self._lines(raw))
         step = max(1, _csv.BLOCK // self.columns.width)
@@ -253,6 +253,8 @@ class _Reader:
 
     def _table(self, header: bool) -> Table:
         info: dict[str, Any] = {} if self.missing is None else {"missing": self.missing.to_dict()}
+        if self.missing is not None and self.missing.cells:
+            info["missing where"] = self.missing.where(len(self.rows))
         counts = as_weights(self.counts, only_whole=self.columns.whole) if self.counts else None
         if self.digits is not None and not self.digits.sure:
             self._join(self.digits, [])

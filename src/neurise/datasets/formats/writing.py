@@ -14,20 +14,20 @@ from neurise.alphabet import as_matrix
 from neurise.dataset import Dataset
 from neurise.datasets.formats.archive import OF_INFO, write_npz
 from neurise.datasets.formats.csv import BLOCK, as_cells, counts_columns, may_be_names, quoting_of, write_csv
-from neurise.datasets.formats.endings import ENDINGS, FASTA, TABLES, ending_of, is_packed, listed
+from neurise.datasets.formats.endings import FASTA, TABLES, WRITTEN, ending_of, is_packed, listed
 from neurise.datasets.formats.fasta import write_fasta
 from neurise.datasets.formats.histogram import looks_counted
 from neurise.datasets.formats.open import create_text
 from neurise.files import write_atomically
-
-ROW_ENDINGS = tuple(ending for ending in ENDINGS if ending != ".txt")
-"""A text alone does not say where a row ends."""
+from neurise.frames import Table as NamedRows
 
 
 def check_ending(path: str | Path) -> None:
     """Refuse a file name that rows cannot be written to, before any work is done for it."""
-    if ending_of(Path(path)) not in ROW_ENDINGS:
-        raise ValueError(f"{path}: a text does not say where a row ends; use one of {listed(ROW_ENDINGS)}")
+    ending = ending_of(Path(path))
+    if ending not in WRITTEN:
+        why = "a text does not say where a row ends" if ending == ".txt" else f"rows are not written to {ending} files"
+        raise ValueError(f"{path}: {why}; use one of {listed(WRITTEN)}")
 
 
 def check_beside(path: str | Path, names: Collection[str]) -> None:
@@ -44,6 +44,9 @@ def write_rows(path: str | Path, rows: Any, beside: Mapping[str, np.ndarray] | N
     ``beside`` are numbers of each row, by name: the first columns of a table, which gets a header then, or arrays ``info.NAME``
     of an ``.npz`` file, which reading gives back in ``info``.
     """
+    if isinstance(rows, NamedRows):
+        _write_words(Path(path), rows, dict(beside or {}))
+        return
     place, matrix, more = Path(path), as_matrix(rows, "rows"), dict(beside or {})
     check_ending(place)
     check_beside(place, more)
@@ -61,6 +64,32 @@ def write_rows(path: str | Path, rows: Any, beside: Mapping[str, np.ndarray] | N
     _write(place, write)
 
 
+def _write_words(place: Path, rows: NamedRows, beside: Mapping[str, np.ndarray]) -> None:
+    """Write a table of columns with its header."""
+    ending = ending_of(place)
+    if ending not in TABLES:
+        raise ValueError(f"{place}: a table of words is written as {' or '.join(TABLES)}")
+
+    def write(path: Path) -> None:
+        with create_text(path, packed=is_packed(path)) as file:
+            write_words(file, rows, beside, _delimiter(ending))
+
+    _write(place, write)
+
+
+def write_words(
+    file: TextIO, rows: NamedRows, beside: Mapping[str, np.ndarray] | None = None, delimiter: str = ","
+) -> None:
+    """Write a header, and each row behind the numbers that belong to it; a value that is missing is an empty cell."""
+    more = dict(beside or {})
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow([*more, *rows.names])
+    front = np.empty((len(rows), len(more)), dtype=object)
+    for place, values in enumerate(more.values()):
+        front[:, place] = values
+    writer.writerows(np.concatenate([front, np.asarray(rows)], axis=1).tolist())
+
+
 def write_dataset(path: str | Path, dataset: Dataset, *, kind: str | None = None) -> None:
     """Write a data set; :func:`neurise.datasets.files` reads it back.
 
@@ -73,6 +102,8 @@ def write_dataset(path: str | Path, dataset: Dataset, *, kind: str | None = None
     """
     place, rows = Path(path), dataset.train
     ending = ending_of(place)
+    if ending != ".txt":
+        check_ending(place)
     if kind not in (None, "histogram") or (kind and ending not in TABLES):
         raise ValueError(
             f"kind must be left out or be 'histogram', for {' or '.join(TABLES)}; got {kind!r} for {place}"
@@ -81,6 +112,10 @@ def write_dataset(path: str | Path, dataset: Dataset, *, kind: str | None = None
         raise ValueError(
             f"{dataset.name} has no rows; draw some first: dataclasses.replace(data, train=data.sample(n, seed))"
         )
+    if isinstance(rows, NamedRows):
+        own = {"label": dataset.labels, "count": dataset.weights}
+        _write_words(place, rows, {name: values for name, values in own.items() if values is not None})
+        return
     if ending == ".npz":
         write: Callable[[Path], None] = partial(write_npz, dataset=dataset, rows=rows)
     elif ending == ".npy":

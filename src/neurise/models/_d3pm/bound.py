@@ -41,5 +41,5 @@ def elbo(denoiser: Denoiser, steps: Steps, x: Tensor, y: Tensor | None, *, gener
         divergence = steps.divergence(steps.log_clean(logits, t, x_t), t, x_t, x_0)
         total.index_add_(0, row, size * torch.where(denoiser.varies, divergence, 0.0).sum(-1))
     impossible = (~denoiser.varies & (x != denoiser.constant)).any(-1)
-    bound = -total - denoiser.varies.sum() * steps.start_divergence()
+    bound = -total - denoiser.total(steps.start_divergence())
     return torch.where(impossible, -torch.inf, bound).cpu()

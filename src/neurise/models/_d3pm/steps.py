@@ -47,7 +47,7 @@ class Steps(ABC):
 
     @abstractmethod
     def start_divergence(self) -> Tensor:
-        r"""Return :math:`\mathrm{KL}(q(x_T \mid x_0) \,\|\, \text{pure noise})` of one site, (), the same for every x_0."""
+        r"""Return :math:`\mathrm{KL}(q(x_T \mid x_0) \,\|\, \text{pure noise})` of a site, () or (sites,), for any x_0."""
 
     def cross_entropy(self, log_clean: Tensor, x_0: Tensor) -> Tensor:
         r"""Return :math:`-\log \pi_{x_0}` of each site, (n, sites)."""

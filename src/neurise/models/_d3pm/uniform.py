@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from neurise.models._d3pm.steps import Steps
+from neurise.space import Space, possible
 
 OFFSET = 0.008
 """Of the cosine schedule: keeps the first steps from being vanishingly small."""
@@ -39,6 +41,7 @@ class UniformSteps(Steps):
 
     offset: bool
     published: bool
+    space: Space | None = None  # where sites have alphabets of their own: p is the size of the site's
 
     @property
     def consistent(self) -> bool:
@@ -63,29 +66,41 @@ class UniformSteps(Steps):
         """
         before, now = self.keep[t - 1], self.keep[t]
         weight = log_clean if self.published else log_clean - self._log_kernel(now, x_t, log_clean.dtype)
-        log_keep, log_spread = (
-            level.log()[:, None, None].to(log_clean.dtype) for level in (before, (1 - before) / self.states)
-        )
-        mixed = torch.logaddexp(log_keep + weight, log_spread + weight.logsumexp(-1, keepdim=True))
-        step = self._log_kernel(now / before, x_t, log_clean.dtype) + mixed
+        levels = (before[:, None, None], (1 - before)[:, None, None] / self._sizes)
+        log_keep, log_spread = (level.log().to(log_clean.dtype) for level in levels)
+        # Of what is impossible both terms are −∞ at t = 1, and have no gradient: it is left out until the end.
+        own = weight if self.space is None else weight.masked_fill(~self.space.allowed(weight.device), 0.0)
+        mixed = torch.logaddexp(log_keep + own, log_spread + weight.logsumexp(-1, keepdim=True))
+        step = self._only(self._log_kernel(now / before, x_t, log_clean.dtype) + mixed)
         return torch.where(t[:, None, None] == 1, log_clean, step.log_softmax(-1)) if self.published else step
 
     def divergence(self, log_clean: Tensor, t: Tensor, x_t: Tensor, x_0: Tensor) -> Tensor:
         r"""Sum over the p tokens, with :math:`q(b \mid x_t, x_0) = Q_t[b, x_t]\, \bar Q_{t-1}[x_0, b] / \bar Q_t[x_0, x_t]`."""
         before, now, dtype = self.keep[t - 1], self.keep[t], log_clean.dtype
         seen = self._log_kernel(now, x_t, dtype).gather(-1, x_0.long()[..., None])
-        bridge = self._log_kernel(now / before, x_t, dtype) + self._log_kernel(before, x_0, dtype) - seen
+        bridge = self._only(self._log_kernel(now / before, x_t, dtype) + self._log_kernel(before, x_0, dtype) - seen)
         excess = bridge - self.log_step(log_clean, t, x_t)
         return torch.where(bridge > -torch.inf, bridge.exp() * excess, 0.0).sum(-1)
 
     def start_divergence(self) -> Tensor:
         """Little is left of the data after the last step, but not nothing: no step erases everything."""
-        other = (1 - self.keep[-1]) / self.states
+        states = self._sizes if self.space is None else self._sizes.squeeze(-1)
+        other = (1 - self.keep[-1]) / states
         same = self.keep[-1] + other
-        return same * (self.states * same).log() + (self.states - 1) * other * (self.states * other).log()
+        divergence: Tensor = same * (states * same).log() + (states - 1) * other * (states * other).log()
+        return divergence
+
+    @property
+    def _sizes(self) -> Any:
+        """p: a number, or one per site, (sites, 1)."""
+        return self.states if self.space is None else self.space.allowed(self.keep.device).sum(1, keepdim=True).double()
+
+    def _only(self, log_law: Tensor) -> Tensor:
+        """Give tokens that a site does not have −∞."""
+        return log_law if self.space is None else possible(log_law, self.space)
 
     def _log_kernel(self, keep: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Log Q[a, x] = log Q[x, a] at the levels ``keep`` (n,) for every token a, (n, sites, states)."""
-        other = (1 - keep) / self.states
-        same, different = (level.log()[:, None, None].to(dtype) for level in (keep + other, other))
+        other = (1 - keep)[:, None, None] / self._sizes
+        same, different = (level.log().to(dtype) for level in (keep[:, None, None] + other, other))
         return torch.where(self.equal(x), same, different)

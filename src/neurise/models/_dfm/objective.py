@@ -51,8 +51,13 @@ class Posterior:
         held = one_hot(x, states, logits.dtype)
         if self.path.source == "mask":
             return torch.where((x == states)[..., None], logits.log_softmax(-1), held.log())
-        evidence = torch.log1p(states * (1 - noised) / noised).to(logits.dtype)
-        return (logits + evidence[:, None, None] * held).log_softmax(-1)
+        space = self.denoiser.space
+        if space.sizes is None:
+            evidence = torch.log1p(states * (1 - noised) / noised).to(logits.dtype)[:, None, None]
+        else:  # p is the size of the site's own alphabet
+            sizes = space.allowed(x.device).sum(1)
+            evidence = torch.log1p(sizes * ((1 - noised) / noised)[:, None]).to(logits.dtype)[..., None]
+        return (logits + evidence * held).log_softmax(-1)
 
     def accurate_log(self, noised: Tensor, x: Tensor, y: Tensor | None) -> Tensor:
         """Return it in float64 from the denoiser's own network: near the data a small probability is divided by a small 1 − κ."""

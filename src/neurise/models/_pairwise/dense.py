@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from neurise.interactions import Interactions
+from neurise.space import Space
 
 
 class DenseInteractions:
@@ -34,6 +35,11 @@ class DenseInteractions:
     def sites(self) -> int:
         """How many sites there are."""
         return self.model.sites
+
+    @property
+    def space(self) -> Space:
+        """Return the space of the law."""
+        return self.model.space
 
     @property
     def states(self) -> int:

@@ -29,7 +29,7 @@ class PairwiseLaw:
     """
 
     def __init__(self, model: Interactions, given: np.ndarray) -> None:
-        self.given, self.states, self.free = given, model.states, given < 0
+        self.given, self.digits, self.free = given, np.array(model.space.digits), given < 0
         first, second = model.edges.T
         fields, free, held = model.fields.copy(), self.free, ~self.free
         here, there, both = free[first] & held[second], held[first] & free[second], held[first] & held[second]
@@ -40,7 +40,10 @@ class PairwiseLaw:
         self.rest: Interactions | None = None  # where nothing is free
         if free.any():
             inside, number = free[first] & free[second], np.cumsum(free) - 1
-            self.rest = Interactions(number[model.edges[inside]], model.tables[inside], fields[free])
+            own, tables = self.digits[free], model.tables[inside]
+            most = own.max()  # of the sites that are free
+            tables, fields = tables[:, :most, :most], fields[free, :most]
+            self.rest = Interactions(number[model.edges[inside]], tables, fields, own.tolist())
 
     @property
     def enumerable(self) -> bool:
@@ -61,10 +64,10 @@ class PairwiseLaw:
         """Return the law over all configurations, (p^q,) float64; those against what is given have none."""
         if self.free.all() and self.rest is not None:
             return torch.from_numpy(pairwise_law(self.rest)[0])
-        full = torch.zeros([self.states] * len(self.given), dtype=torch.float64)
+        full = torch.zeros(self.digits.tolist(), dtype=torch.float64)
         place = tuple(slice(None) if token < 0 else token for token in self.given.tolist())
         free = torch.ones(1) if self.rest is None else torch.from_numpy(pairwise_law(self.rest)[0])
-        full[place] = free.view([self.states] * int(self.free.sum())).double()
+        full[place] = free.view(self.digits[self.free].tolist()).double()
         return full.view(-1)
 
     def draw(self, n: int, *, generator: Generator, sweeps: int | None) -> tuple[Tensor, Diagnostics | None]:

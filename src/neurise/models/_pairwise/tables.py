@@ -5,7 +5,9 @@ the states:
 
 .. math:: W_{ij}(a, b) = \varphi(a)^\top K_{ij}\, \varphi(b), \qquad f_i(a) = \varphi(a)^\top k_i .
 
-For two states :math:`\varphi = \mp 1`, so that :math:`K_{ij}` is the coupling J and :math:`k_i` the field h of Ising spins.
+Where sites have alphabets of their own, the contrasts of site i sum to zero over the states that it has, and there are
+:math:`p_i - 1` of them; whatever stands beyond is zero. For two states :math:`\varphi = \mp 1`, so that :math:`K_{ij}` is
+the coupling J and :math:`k_i` the field h of Ising spins.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class PairwiseTables(nn.Module):
         # Not weights: they are put where they are needed at once, since modules are made on the meta device.
         self.place = torch.from_numpy(pairs @ [space.sites, 1]).to(device)
         precise = torch.float32 if device.type == "mps" else torch.float64
-        self.contrasts = torch.from_numpy(contrasts(space.states)).to(device, precise)
+        self.contrasts = torch.from_numpy(self._basis()).to(device, precise)
 
     def reset(self, generator: Generator) -> None:
         """Start from the uniform law: the problem is convex, so that nothing needs to be drawn."""
@@ -57,30 +59,51 @@ class PairwiseTables(nn.Module):
             return tables
         basis, features = self.contrasts.to(fields.dtype), self.space.states - 1
         asked = slice(None) if site is None else slice(site * features, (site + 1) * features)
-        seen = basis[x.long()].flatten(1)  # (n, sites · features)
+        if self.space.sizes is None:
+            seen = basis[x.long()].flatten(1)  # (n, sites · features)
+        else:
+            seen = basis[torch.arange(self.space.sites, device=x.device), x.long()].flatten(1)
         if y is None:
             pull = fields[0].flatten()[asked] + seen @ self._matrix(tables[0])[:, asked]
         else:
             pull = fields[y].flatten(1)[:, asked]
             for label, table in enumerate(tables):
                 pull = pull + (seen * (y == label)[:, None]) @ self._matrix(table)[:, asked]
-        logits: Tensor = pull.view(len(x), self.space.sites if site is None else 1, features) @ basis.T
-        return logits
+        pull = pull.view(len(x), self.space.sites if site is None else 1, features)
+        if self.space.sizes is None:
+            return pull @ basis.T
+        places = slice(None) if site is None else slice(site, site + 1)
+        logits = torch.einsum("nsf,saf->nsa", pull, basis[places])
+        return logits.masked_fill(~self.space.allowed(x.device)[places], -torch.inf)
 
     def tables(self, kind: int) -> np.ndarray:
         """Return the table of each pair of one class in the zero-sum gauge, (pairs, states, states) float64."""
-        basis = contrasts(self.space.states)
-        tables: np.ndarray = basis @ (self.scale * self.couplings[kind].double().numpy(force=True)) @ basis.T
-        return tables
+        basis, couplings = self._basis(), self.scale * self.couplings[kind].double().numpy(force=True)
+        if self.space.sizes is None:
+            tables: np.ndarray = basis @ couplings @ basis.T
+            return tables
+        first, second = self.pairs.T
+        return np.asarray(basis[first] @ couplings @ basis[second].swapaxes(1, 2))
 
     def site_fields(self, kind: int) -> np.ndarray:
-        """Return the fields of one class in the zero-sum gauge, (sites, states) float64."""
-        fields: np.ndarray = self.scale * self.fields[kind].double().numpy(force=True) @ contrasts(self.space.states).T
-        return fields
+        """Return the fields of one class in the zero-sum gauge, (sites, states) float64; 0 for states that a site has not."""
+        basis, fields = self._basis(), self.scale * self.fields[kind].double().numpy(force=True)
+        found = fields @ basis.T if self.space.sizes is None else np.einsum("sf,saf->sa", fields, basis)
+        return np.asarray(found)
 
     def interactions(self, kind: int) -> Interactions:
         """Return the law of one class."""
-        return Interactions(self.pairs, self.tables(kind), self.site_fields(kind))
+        return Interactions(self.pairs, self.tables(kind), self.site_fields(kind), self.space.sizes)
+
+    def _basis(self) -> np.ndarray:
+        """Return the contrasts, (states, states − 1), or those of each site, (sites, states, states − 1)."""
+        space = self.space
+        if space.sizes is None:
+            return contrasts(space.states)
+        basis = np.zeros((space.sites, space.states, space.states - 1))
+        for site, states in enumerate(space.sizes):
+            basis[site, :states, : states - 1] = contrasts(states)
+        return basis
 
     def _matrix(self, couplings: Tensor) -> Tensor:
         """Lay the tables of all pairs out as one symmetric matrix, (sites · features, sites · features)."""
@@ -132,9 +155,11 @@ class PairwiseObjective:
         return value + 2 / len(self.varies) * (penalty if y is None else penalty[y])
 
     def scores(self, network: Prediction, drawn: Any) -> Tensor:
-        """Return the pseudo-likelihood, in nats a site with the sign of a loss: a proper score, whatever the training loss."""
+        """Return the pseudo-likelihood, in nats per site with the sign of a loss: a proper score, whatever the training loss."""
         return self._mean(cross_entropy, network, drawn)
 
     def _mean(self, loss: Loss, network: Prediction, drawn: Any) -> Tensor:
         x, y = drawn
-        return loss(network(x, y)[:, self.varies], x[:, self.varies]).mean(1)
+        logits, space = network(x, y)[:, self.varies], self.network.space
+        own = () if space.sizes is None else (space.allowed(x.device)[self.varies],)
+        return loss(logits, x[:, self.varies], *own).mean(1)

@@ -47,7 +47,7 @@ def elbo(
             output = denoiser.network(schedule.time(sigma), x_t, labels).double()
             entropy = score.entropy(score.log_score(output, sigma, x_t), sigma, x_t, x_0)
             loss += weight * (entropy * varies).sum(-1) / LEVELS
-        bound = -loss - score.start_divergence(end) * varies.sum()
+        bound = -loss - denoiser.total(score.start_divergence(end))
         impossible = ((x_0 != denoiser.constant) & ~varies).any(-1)  # what never varied is never anything else
         total[rows] = torch.where(impossible, -torch.inf, bound).cpu()
     return total

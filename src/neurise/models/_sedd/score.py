@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -31,6 +31,11 @@ class Score(ABC):
 
     def __init__(self, noise: Noise) -> None:
         self.noise = noise
+
+    def sizes(self, device: torch.device) -> Any:
+        """Return p: a number, or one per site where they have alphabets of their own, (sites,) float64."""
+        space = self.noise.space
+        return space.states if space.sizes is None else space.allowed(device).sum(1).double()
 
     @abstractmethod
     def log_score(self, output: Tensor, sigma: Tensor, x: Tensor) -> Tensor:
@@ -72,7 +77,9 @@ class AbsorbingScore(Score):
     def log_score(self, output: Tensor, sigma: Tensor, x: Tensor) -> Tensor:
         """Return output − log(e^σ − 1) − log p: an output of 0 says that all tokens are equally likely."""
         states = self.noise.space.states
-        log_score = output - (torch.log(torch.expm1(sigma)).to(output.dtype)[:, None, None] + math.log(states))
+        sizes = self.sizes(x.device)
+        log_size = math.log(states) if isinstance(sizes, int) else sizes.log().to(output.dtype)[:, None]
+        log_score = output - (torch.log(torch.expm1(sigma)).to(output.dtype)[:, None, None] + log_size)
         return log_score.masked_fill(_is(x, states), 0.0)
 
     def entropy(self, log_score: Tensor, sigma: Tensor, x: Tensor, x_0: Tensor) -> Tensor:
@@ -149,13 +156,17 @@ class UniformScore(Score):
         :math:`(e^\sigma - 1)/(e^\sigma - 1 + p)`. Else it is :math:`1 + p/(e^\sigma - 1)` at :math:`y = x_0`, and 1 elsewhere.
         With :math:`d = \ell - \log r` each term is :math:`r\,(e^d - 1 - d)`, which does not cancel.
         """
-        states = self.noise.space.states
-        log_high = torch.log1p(states / torch.expm1(sigma)).to(log_score.dtype)[:, None, None]
+        states, sizes = self.noise.space.states, self.sizes(x.device)
+        log_high = torch.log1p(sizes / torch.expm1(sigma)[:, None]).to(log_score.dtype)[..., None]
         log_ratio = torch.where(_is(x_0, states), log_high, 0.0)
         log_ratio = torch.where((x == x_0)[..., None], -log_high, log_ratio)
         gap = log_score - log_ratio
         terms = log_ratio.exp() * (torch.expm1(gap) - gap)
-        return terms.masked_fill(_is(x, states), 0.0).sum(-1) / states
+        none = _is(x, states)  # nothing is said of the present token, nor of one that the site does not have
+        if self.noise.space.sizes is not None:
+            none = none | ~self.noise.space.allowed(x.device)
+        entropy: Tensor = terms.masked_fill(none, 0.0).sum(-1) / sizes
+        return entropy.to(log_score.dtype)
 
     def analytic(self, log_score: Tensor, delta: Tensor, x: Tensor) -> Tensor:
         r"""Return the reversal of one site's kernel, :math:`P(y) \propto \mu_{t-h}(y \mid x_{-i})\,K_\Delta(x_i \mid y)`.
@@ -163,15 +174,20 @@ class UniformScore(Score):
         The normalised scores are :math:`\mu_t(\cdot \mid x_{-i})`, and with noise Δ undone they are
         :math:`1/p + e^\Delta (\mu_t - 1/p)`: clamped where a score that is not exact makes it negative.
         """
-        states = self.noise.space.states
+        sizes = self.sizes(x.device)
+        states = sizes if isinstance(sizes, int) else sizes[:, None]
+        # A token that the site does not have has the score 0: this is not positive for it.
         earlier = (1 / states + torch.exp(delta) * (log_score.softmax(-1) - 1 / states)).clamp(min=0)
-        kernel = torch.where(_is(x, states), torch.exp(-delta), 0.0) - torch.expm1(-delta) / states
+        here = _is(x, self.noise.space.states)
+        kernel = torch.where(here, torch.exp(-delta), 0.0) - torch.expm1(-delta) / states
         return torch.log(earlier * kernel).log_softmax(-1)
 
     def euler(self, log_score: Tensor, jump: Tensor, x: Tensor) -> Tensor:
         r"""Return :math:`P(y) = h\sigma'\,s_y/p` for :math:`y \ne x`; the present token stays with what is left, if anything is."""
         here = _is(x, self.noise.tokens)
-        log_moved = (log_score + torch.log(jump / self.noise.tokens)).masked_fill(here, -torch.inf)
+        sizes = self.sizes(x.device)
+        rate = jump / (sizes if isinstance(sizes, int) else sizes[:, None])
+        log_moved = (log_score + torch.log(rate)).masked_fill(here, -torch.inf)
         return torch.where(here, _log_rest(log_moved), log_moved).log_softmax(-1)
 
     def denoised(self, log_score: Tensor, sigma: Tensor, x: Tensor) -> Tensor:
@@ -196,9 +212,10 @@ class UniformScore(Score):
 
     def start_divergence(self, end: Tensor) -> Tensor:
         r"""Return :math:`\mathrm{KL}(\alpha\delta_{x_0} + (1-\alpha)/p \,\|\, 1/p)` at :math:`\alpha = e^{-\sigma_1}`."""
-        states, keep = self.noise.space.states, torch.exp(-end)
+        states, keep = self.sizes(end.device), torch.exp(-end)
         other = (states - 1) / states * (1 - keep)
-        return (1 - other) * torch.log1p((states - 1) * keep) + other * torch.log1p(-keep)
+        divergence: Tensor = (1 - other) * torch.log1p((states - 1) * keep) + other * torch.log1p(-keep)
+        return divergence
 
 
 def _is(x: Tensor, tokens: int) -> Tensor:

@@ -14,6 +14,10 @@ ALIGNED = 8
 """Columns come in such multiples: rows of short numbers begin at whole 16 bytes then, which fast products ask for."""
 
 
+WITH_GAPS = torch.int16
+"""The type of rows with gaps, where the token p stands for a missing value: beside 256 states a byte has no room for it."""
+
+
 class Blocks(nn.Module):
     """LayerNorm → SiLU after a first Linear that the network has of its own, then depth − 1 times Linear → LayerNorm → SiLU.
 
@@ -63,8 +67,14 @@ def one_hot(x: Tensor, states: int, dtype: torch.dtype) -> Tensor:
 
 
 def relative_one_hot(x: Tensor, states: int, dtype: torch.dtype) -> Tensor:
-    """Return 2 (1[x = a] − 1/p) for every state a but the first, (..., states − 1): ±1 for two states."""
-    return 2 * (_is(x, states)[..., 1:].to(dtype) - 1 / states)
+    """Return 2 (1[x = a] − 1/p) for every state a but the first, (..., states − 1): ±1 for two states; 0 at gaps."""
+    shown = 2 * (_is(x, states)[..., 1:].to(dtype) - 1 / states)
+    return shown * (x < states)[..., None] if x.dtype == WITH_GAPS else shown
+
+
+def with_gaps(x: Tensor, missing: Tensor, states: int) -> Tensor:
+    """Put the token p where a value is missing, (..., sites)."""
+    return x.to(WITH_GAPS).masked_fill(missing, states)
 
 
 def visible_one_hot(x: Tensor, u: Tensor, hidden: Tensor, states: int, dtype: torch.dtype) -> Tensor:

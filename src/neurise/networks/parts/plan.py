@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from neurise.noise.base import SiteNoise
+from neurise.space import Space
 
 
 @dataclass(frozen=True)
@@ -68,3 +70,8 @@ class Plan:
     layers: tuple[tuple[float, Layers], ...]
     offset: Tensor  # (sites, outputs)
     pair: Tensor | None  # (sites, outputs, sites, features), zero where a step does not look
+
+    def within(self, space: Space) -> Plan:
+        """Return the plan with −∞ for the states that a site does not have: whoever draws from it never draws them."""
+        allowed = space.allowed(self.offset.device)
+        return replace(self, offset=self.offset.masked_fill(~allowed[:, -self.offset.shape[-1] :], -torch.inf))

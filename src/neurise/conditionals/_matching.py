@@ -1,0 +1,181 @@
+r"""Run a chain once more, and find at every step the change that the moments of the data ask for and their noise allows.
+
+The weights w of the change at a site minimise
+
+.. math:: -\tfrac1n \ell(w) + \tfrac\lambda2 \lVert w \rVert^2, \qquad
+   \lambda = \Big(\frac1N + \frac1n\Big) \frac1{\tau^2},
+
+where :math:`\ell` is the problem of :mod:`neurise.energies.moments`, N the number of rows of the data and n the number of rows
+drawn. It is the mode of a posterior: the moments of N rows are as noisy as the gradient of a likelihood of N rows, and
+before they were seen, a weight was 0 ± τ. A moment of curvature h has the standard error :math:`s = \sqrt{h\,(1/N + 1/n)}`,
+an error of typical size :math:`\sigma = h\,\tau` is looked for, and the share
+
+.. math:: \frac{\sigma^2}{\sigma^2 + s^2} = \frac{h}{h + \lambda}
+
+of what is seen is mended. At the minimum the moments are off by :math:`\lambda w` exactly. For τ → 0 nothing is changed; for
+τ → ∞, or for ever more rows, the moments are matched. Features are centred, so that the constant has the means to itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from neurise.categorical import draw, uniforms
+from neurise.conditionals.base import Conditionals
+from neurise.deadline import Work
+from neurise.energies import moments
+from neurise.energies.regressions import Fit, Sample
+
+DRAWS, FEWEST_DRAWS = 2**12, 2**9
+"""Rows that are generated to match with per ``DRAWS_PER_ROW``, at most and at least."""
+DRAWS_PER_ROW = 4
+"""Rows drawn per row of the data: their noise is then little beside that of the data."""
+DIRECTIONS = 20
+ROUNDS = 12
+"""Products with the covariance in which the directions are found."""
+GOLDEN = (5**0.5 - 1) / 2
+
+
+class Matched(NamedTuple):
+    """What is added to the conditionals, and the features (draws, columns) of rows that were drawn with it."""
+
+    fit: Fit
+    features: Tensor
+
+
+class Loop:
+    """The chain on its way: rows of the model and of the data, and what they have along the directions so far.
+
+    The rows of the model are groups of equal size, one for each spread τ, one group after another.
+    """
+
+    def __init__(
+        self,
+        inner: Conditionals,
+        data: Sample,
+        constant: Tensor,
+        axes: Tensor,
+        spreads: Sequence[float],
+        draws: int,
+        labels: Tensor | None,
+    ) -> None:
+        sites, self.inner = data.target.shape[1], data.outcomes
+        self.data, self.axes, self.draws = data, axes, draws
+        self.looked_at, self.constant = inner.looked_at().cpu(), constant.tolist()
+        noise = noise_of(data) + 1 / draws
+        self.shrink = [noise / spread**2 if spread else math.inf for spread in spreads]
+        total = len(spreads) * draws
+        start = torch.zeros(sites, total, dtype=torch.uint8, device=axes.device)
+        y = None if labels is None else labels.to(axes.device).repeat(len(spreads))
+        self.walk = inner.walk(start, y, torch.zeros(1, dtype=torch.int64, device=axes.device))
+        self.features = data.features.new_zeros(total, sites * self.inner)  # of the rows drawn, as the data have theirs
+        self.along, self.data_along = (
+            part.new_zeros(len(part), axes.shape[1]) for part in (self.features, data.features)
+        )
+        self.weight = axes.new_zeros(len(spreads), sites * self.inner, sites * self.inner)
+        self.bias = axes.new_zeros(len(spreads), sites * self.inner)
+
+    def groups(self) -> list[slice]:
+        """Return where the rows of each spread are."""
+        return [slice(number * self.draws, (number + 1) * self.draws) for number in range(len(self.shrink))]
+
+    def found(self) -> list[Matched]:
+        """Return what has been found so far, for each spread."""
+        pairs = zip(self.weight, self.bias, self.groups(), strict=True)
+        return [Matched(Fit(weight, bias), self.features[own]) for weight, bias, own in pairs]
+
+    def step(self, u: int, generator: Generator, work: Work) -> None:
+        """Match the conditional of site u, and draw it."""
+        if self.constant[u] >= 0:
+            token = torch.full((len(self.features),), self.constant[u], device=self.features.device)
+        else:
+            logits = self.walk.logits(u).to(self.features.dtype)
+            change = self._matched(u, logits, work)
+            token = torch.cat([drawn_evenly((logits + change)[own], generator) for own in self.groups()])
+        self.walk.put(u, token)
+        own = slice(u * self.inner, (u + 1) * self.inner)
+        self.features[:, own] = self._encoded(token)
+        self.along += self.features[:, own] @ self.axes[own]
+        self.data_along += self.data.features[:, own] @ self.axes[own]
+
+    def _matched(self, u: int, logits: Tensor, work: Work) -> Tensor:
+        """Find the change of the conditional of site u for each group, write it down, and return what it adds, (n, O)."""
+        weight, target, after = self.data.weight, self.data.target[:, u], (u + 1) * self.inner
+        sites = torch.nonzero(self.looked_at[u, u + 1 :]).flatten() + u + 1
+        columns = (sites[:, None] * self.inner + torch.arange(self.inner)).flatten().to(logits.device)
+        # Like a spin's, the feature of a direction has a standard deviation of a half.
+        spread = (weight @ self.data_along.pow(2) - (weight @ self.data_along).pow(2)).clamp(min=0)
+        scale = torch.where(spread > 1e-12, 0.5 / spread.clamp(min=1e-12).sqrt(), 0.0)
+        known = torch.cat([self.data.features[:, columns], self.data_along * scale], dim=1)
+        centre = weight @ known
+        wanted = torch.cat([known.new_ones(len(known), 1), known - centre], dim=1).T @ (weight[:, None] * target)
+        lines, added = slice(u * self.inner, after), torch.zeros_like(logits)
+        for number, (shrink, own) in enumerate(zip(self.shrink, self.groups(), strict=True)):
+            if shrink == math.inf:
+                continue
+            seen = torch.cat([self.features[own][:, columns], self.along[own] * scale], dim=1) - centre
+            seen = torch.cat([seen.new_ones(len(seen), 1), seen], dim=1)
+            found = moments.correction(logits[own], seen, wanted, shrink=shrink, work=work)
+            pairs, along = found[1 : 1 + len(columns)], found[1 + len(columns) :]
+            self.weight[number, lines, after:] = (self.axes[after:] @ (scale[:, None] * along)).T
+            self.weight[number, lines, columns] += pairs.T
+            self.bias[number, lines] = found[0] - centre @ found[1:]
+            added[own] = seen @ found
+        return added
+
+    def _encoded(self, token: Tensor) -> Tensor:
+        """Features of tokens, as :func:`sample_of` has them, (n, features)."""
+        if self.inner == 1:
+            return token[:, None].to(self.features) - 0.5
+        return (token[:, None] == torch.arange(self.inner, device=token.device)).to(self.features) - 1 / self.inner
+
+
+def noise_of(data: Sample) -> float:
+    """Return 1/N, with N the number of independent rows of equal weight whose moments are as noisy as the data's."""
+    return float((data.weight.double().pow(2) / data.count.double()).sum())
+
+
+def enough_draws(data: Sample, per_row: int) -> int:
+    """Return how many rows to draw: so many per row of the data, but neither very few nor very many."""
+    return per_row * int(min(DRAWS, max(FEWEST_DRAWS, math.ceil(1 / noise_of(data)))))
+
+
+def drawn_evenly(logits: Tensor, generator: Generator) -> Tensor:
+    """Draw tokens from logits (n, O), with levels that are spread evenly over rows whose laws are alike, (n,) tokens.
+
+    Each row's draw follows its own law; together they have less of the noise that the next steps would be matched to.
+    """
+    full = torch.cat([torch.zeros_like(logits), logits], dim=-1) if logits.shape[-1] == 1 else logits
+    law = torch.log_softmax(full.double(), dim=-1)
+    place = torch.arange(len(law), device=law.device, dtype=torch.float64)
+    tokens = torch.arange(law.shape[-1], device=law.device, dtype=torch.float64)
+    order = (law.exp() @ tokens).argsort(stable=True)
+    level = torch.empty_like(place)
+    level[order] = (place * GOLDEN + uniforms(1, generator=generator)) % 1
+    return draw(law, level)
+
+
+def directions_of(data: Sample, count: int) -> Tensor:
+    """Find the directions in which features vary most, (columns, count), of the length of a row of ones.
+
+    A subspace is multiplied by the covariance and made orthonormal, round after round.
+    """
+    columns = data.features.shape[1]
+    count, mean = min(count, columns), data.weight @ data.features
+    if not count:
+        return data.features.new_zeros(columns, 0)
+
+    def times_covariance(axes: Tensor) -> Tensor:
+        seen = data.features @ axes - mean @ axes
+        return data.features.T @ (data.weight[:, None] * seen)  # seen is centred, so that features need not be
+
+    axes = torch.randn(columns, count, generator=torch.Generator().manual_seed(0)).to(mean)
+    for _ in range(ROUNDS):
+        axes = torch.linalg.qr(times_covariance(axes))[0]
+    turned: Tensor = torch.linalg.eigh(axes.T @ times_covariance(axes))[1]
+    return axes @ turned * math.sqrt(columns)

@@ -1,0 +1,238 @@
+"""How much of a calibration is wanted is decided by rows that were held back."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from torch import Tensor
+
+import neurise
+from neurise import likelihood
+from neurise.conditionals.committee import Committee
+from neurise.conditionals.moment_matched import MomentMatched, corrected
+from neurise.deadline import Work
+from neurise.energies.regressions import Fit, Sample, sample_of
+from neurise.modeling import calibration
+from neurise.modeling.calibration import MENDED, SPREADS, choose, held_gains, moment_error
+from neurise.models import neurise as module
+from neurise.rows import Rows
+from neurise.space import Space
+
+CPU = torch.device("cpu")
+ROWS = 100
+SPACES = pytest.mark.parametrize("space", [Space(sites=4, states=2), Space(sites=3, states=4)], ids=["bits", "four"])
+
+
+def held(n: int = ROWS) -> Sample:
+    return sample_of(Rows(torch.zeros(n, 1, dtype=torch.uint8)), 2, CPU)
+
+
+def gains(*means: float) -> Tensor:
+    """Gains of each spread on a hundred rows, whose differences have a standard error of a tenth of the difference."""
+    noise = torch.linspace(-1, 1, ROWS).double()
+    return torch.stack([mean * (1 + noise / noise.pow(2).mean().sqrt()) for mean in means])
+
+
+@pytest.mark.parametrize(
+    ("means", "errors", "wanted"),
+    [
+        ((0, 1, 2, 3, 2), (1, 0.8, 0.6, 0.4, 0.3), 3),  # the likeliest
+        ((0, 1, 2, 2, 2), (1, 0.8, 0.6, 0.4, 0.3), 4),  # of those as likely, the one that is matched most
+        ((0, 1, 2, 2, 2), (1, 0.8, 0.6, 0.4, 0.95), 3),  # if it mends the moments
+        ((0, 0, 0, 0, 0), (1, 0.8, 0.6, 0.4, 0.3), 4),  # what costs nothing is taken
+        ((0, 0, 0, 0, 0), (1, 1, 0.99, 0.95, 1.1), 0),  # and left where it mends nothing
+        ((0, 1, 1, 1, 1), (1, 1, 0.99, 0.95, 1.1), 0),
+        ((0, -1, -2, -3, -4), (1, 0.8, 0.6, 0.4, 0.3), 0),  # the likelihood comes first
+        ((0, -5e-4, -2, -3, -4), (1, 0.8, 0.6, 0.4, 0.3), 1),  # but for what is allowed
+    ],
+)
+def test_the_likelihood_comes_first_and_then_the_moments(
+    means: tuple[float, ...], errors: tuple[float, ...], wanted: int
+) -> None:
+    assert choose(gains(*means), held(), errors, allowed=1e-3, always=False) == wanted
+    # No last bit decides.
+    for sign in (-1, 1):
+        nearly = gains(*means) + sign * 1e-9 * torch.arange(len(means)).double()[:, None]
+        assert (
+            choose(nearly, held(), [error * (1 + sign * 1e-9) for error in errors], allowed=1e-3, always=False)
+            == wanted
+        )
+
+
+def test_one_that_is_asked_for_is_the_best_of_those_that_change_something() -> None:
+    assert choose(gains(0, -1, -2, -3, -4), held(), (1, 1, 1, 1, 1), allowed=0.0, always=True) == 1
+    assert choose(gains(0, 1, 2, 3, 1), held(), (1, 1, 1, 1, 1), allowed=0.0, always=True) == 3
+    assert 0 < MENDED < 1
+    assert SPREADS[0] == 0
+    assert list(SPREADS) == sorted(SPREADS)
+
+
+def fitted(space: Space, **more: Any) -> Any:
+    X = np.random.default_rng(0).integers(0, space.states, (80, space.sites))
+    X[:, 0] = X[:, -1]
+    return X, tiny.model(alphabet=list(range(space.states)), **more).fit(X, max_steps=5, verbose=False, device="cpu")
+
+
+def random_fit(space: Space) -> Fit:
+    outcomes = 1 if space.states == 2 else space.states
+    size, generator = space.sites * outcomes, torch.Generator().manual_seed(3)
+    weight = torch.randn(size, size, generator=generator)
+    seen = torch.arange(space.sites).repeat_interleave(outcomes)
+    return Fit(weight * (seen[:, None] < seen), torch.randn(size, generator=generator))
+
+
+@SPACES
+def test_gains_are_differences_of_log_likelihoods(space: Space) -> None:
+    X, model = fitted(space)
+    x, inner, change = torch.from_numpy(X).to(torch.uint8), model.conditionals, random_fit(space)
+    job = SimpleNamespace(rows=Rows(x[:40]), held=Rows(x[40:]), objective=None)
+    own, aside = calibration._parted(inner, [job], Work())
+    assert torch.equal(own.x, x[:40])
+    found = held_gains(aside, [change])[0]
+    whole = corrected(inner, change)
+    wanted = likelihood.log_prob(whole, x[40:]) - likelihood.log_prob(inner, x[40:])
+    assert float(wanted.abs().max()) > 0.5
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-4)
+
+
+def test_rows_are_scored_by_members_that_did_not_learn_from_them() -> None:
+    space = Space(sites=4, states=2)
+    X, model = fitted(space, members=2, architecture__pairwise=False)
+    committee, x = model.conditionals, torch.from_numpy(X).to(torch.uint8)
+    assert isinstance(committee, Committee)
+    rows = Rows(x, fold=(torch.arange(len(x)) % 4).to(torch.uint8))
+    job = SimpleNamespace(
+        rows=rows, held=rows.of_folds_below(2), objective=SimpleNamespace(network=SimpleNamespace(size=2))
+    )
+    own, aside = calibration._parted(committee, [job], Work())
+    assert torch.equal(own.x, x[rows.fold >= 2])  # type: ignore[operator]
+    for number, member in enumerate(committee):
+        here = job.held.fold == number
+        wanted = member.log_conditionals(job.held.x[here]).log_softmax(-1)
+        torch.testing.assert_close(aside.laws[here], wanted, rtol=0, atol=1e-5)
+
+
+@SPACES
+def test_the_error_of_moments_is_that_of_all_means_and_pairs(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "BLOCK", 2)
+    generator = torch.Generator().manual_seed(0)
+    first, second = (torch.randint(0, space.states, (n, space.sites), generator=generator) for n in (30, 50))
+    weights = torch.rand(50, generator=generator).double()
+    drawn = sample_of(Rows(first.to(torch.uint8)), space.states, CPU)
+    sample = sample_of(Rows(second.to(torch.uint8), None, weights), space.states, CPU)
+    share = (weights / weights.sum()).numpy()
+    mean = share @ sample.features.numpy()
+    one, two = (
+        np.concatenate([np.ones((len(part), 1)), part - mean], axis=1)
+        for part in (drawn.features.numpy(), sample.features.numpy())
+    )
+    wanted = ((one.T @ one / 30 - two.T @ (share[:, None] * two)) ** 2).sum()
+    assert moment_error(drawn.features, sample) == pytest.approx(wanted, rel=1e-4)
+
+
+# --- models ------------------------------------------------------------------------------------------------------------
+
+
+def drifting(n: int = 300, sites: int = 6) -> np.ndarray:
+    """A hidden spin that all sites follow: a network of a few steps has not found it."""
+    generator = np.random.default_rng(0)
+    hidden = generator.choice([-1, 1], (n, 1))
+    return np.where(generator.random((n, sites)) < 0.1, -hidden, hidden)
+
+
+@pytest.mark.parametrize("network", ["masked", "causal"])
+def test_wide_data_are_calibrated_where_it_helps(monkeypatch: pytest.MonkeyPatch, network: str, tmp_path: Any) -> None:
+    X, fresh = drifting(), drifting(4000)
+    monkeypatch.setattr(module, "WIDE", 6)
+    made = []
+    for calibrate in (None, None, False):
+        model = tiny.model(network=network, calibrate=calibrate)
+        made.append(model.fit(X, max_steps=3, verbose=False, device="cpu"))
+    first, again, without = made
+    assert without.calibration_ is None
+    assert isinstance(first.conditionals, MomentMatched), first.calibration_
+    assert first.calibration_.startswith("spread 0.")
+    assert first.summary()["calibration"] == first.calibration_
+    np.testing.assert_array_equal(first.log_prob(X), again.log_prob(X))  # by seed
+    assert first.log_prob(fresh).mean() > without.log_prob(fresh).mean()
+    first.save(tmp_path / "model")
+    assert neurise.load(tmp_path / "model", device="cpu").calibration_ == first.calibration_
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"members": 2, "architecture__pairwise": True},
+        {"network": "sparse"},
+        {"network": "masked", "training__validation_fraction": 0.0},
+    ],
+    ids=str,
+)
+def test_every_kind_can_be_told_to(params: dict[str, Any]) -> None:
+    X, y = drifting(), np.arange(300) % 3
+    model = tiny.model(calibrate=True, **params).fit(X, y, max_steps=3, verbose=False, device="cpu")
+    assert isinstance(model.conditionals, MomentMatched)
+    assert model.calibration_.startswith("spread 0.")
+    assert ("no complete rows were held back" in model.calibration_) == ("training__validation_fraction" in params)
+    assert np.isfinite(model.log_prob(X, y)).all()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"keep_prob": 0.5},
+        {"architecture__pairwise": False},
+        {"cycles": 2, "architecture__pairwise": True},
+        {"network": "masked", "architecture__orders": 2},
+        {"network": "masked", "training__validation_fraction": 0.0},
+    ],
+    ids=str,
+)
+def test_what_is_not_suited_is_left_alone(monkeypatch: pytest.MonkeyPatch, params: dict[str, Any]) -> None:
+    monkeypatch.setattr(module, "WIDE", 3)
+    model = tiny.model(**params).fit(tiny.spins(), max_steps=2, verbose=False, device="cpu")
+    assert "moment_matched" not in str(model.conditionals_.description())
+    held_none = "training__validation_fraction" in params
+    assert (model.calibration_ or "") == ("none: no complete rows were held back to choose it by" if held_none else "")
+
+
+@pytest.mark.parametrize(("name", "most"), [("WIDE", 7), ("MANY_ROWS", 299), ("MOST_COLUMNS", 11)])
+def test_narrow_data_and_many_rows_are_left_alone(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+    monkeypatch.setattr(module, "WIDE", 6)
+    monkeypatch.setattr(module, name, most)
+    model = tiny.model(network="masked").fit(drifting(), max_steps=2, verbose=False, device="cpu")
+    assert model.calibration_ is None
+
+
+def test_rows_with_gaps_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WIDE", 6)
+    X = drifting().astype(float)
+    X[::7, 2] = np.nan
+    model = tiny.model(network="masked").fit(X, max_steps=2, verbose=False, device="cpu")
+    assert model.calibration_ is None
+
+
+def test_a_law_without_drift_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WIDE", 6)
+    X = np.random.default_rng(0).choice([-1, 1], (400, 40))  # a network that has learnt nothing is right
+    model = tiny.model(architecture__pairwise=True).fit(X, max_steps=1, verbose=False, device="cpu")
+    assert model.calibration_ == "none: held-back rows do not ask for it"
+    assert "calibration" in model.summary()
+
+
+def test_without_time_nothing_is_changed() -> None:
+    X, model = fitted(Space(sites=4, states=2))
+    x = torch.from_numpy(X).to(torch.uint8)
+    jobs, constant = [SimpleNamespace(rows=Rows(x[:40]), held=Rows(x[40:]), objective=None)], torch.full((4,), -1)
+    for always in (False, True):
+        found = calibration.calibrated(
+            model.conditionals, jobs, Rows(x), constant, always=always, seed=0, work=Work(seconds=0.0)
+        )
+        assert isinstance(found.conditionals, MomentMatched) == always
+        assert "no time" in found.report
+    assert not found.conditionals.terms.pair.any()  # no site was reached
