@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,8 +23,9 @@ from neurise.deadline import Work
 from neurise.energies import maximum_likelihood
 from neurise.energies.exact_laws import exact_laws
 from neurise.energies.family import Family
-from neurise.energies.graph_selection import Rule, candidates, decimate, grow, regress
+from neurise.energies.graph_selection import Rule, decimate, grow
 from neurise.energies.maximum_likelihood import Aim, Fit, Prior
+from neurise.energies.pair_candidates import candidates, regress
 from neurise.energies.solved import ExactLaws
 from neurise.rows import Rows, with_folds
 from neurise.space import Space
@@ -69,6 +71,12 @@ class Setting:
         """Return the extended Bayesian criterion."""
         pairs = self.space.sites * (self.space.sites - 1) // 2
         return self.rule(0.5 * math.log(max(2.0, aim.count)), 0.5 * math.log(max(1, pairs)))
+
+
+def given(aim: Aim, setting: Setting, edges: np.ndarray) -> Fit | None:
+    """Return the energy on pairs that are known; None where its sums cannot be done."""
+    laws = exact_laws(Family(setting.space, edges, setting.classes), setting.device)
+    return None if laws is None else setting.rule(0.0).fit(laws, aim)
 
 
 def possible(aim: Aim, setting: Setting, begun: dict[str, Fit] | None = None) -> dict[str, Fit]:
