@@ -99,11 +99,17 @@ def test_sums_that_cannot_be_done_leave_the_loop_or_an_error(monkeypatch: pytest
     X, _, _ = rows_of("spins", 500)
     model = Pairwise(steps=3).fit(X, verbose=False)
     assert model.stopped_ == "steps"
-    assert "pseudo-likelihood, since" in str(model.energy_)
+    assert "the loss cross_entropy, since" in str(model.energy_)
     with pytest.raises(NotImplementedError, match="estimator=None"):
         Pairwise(estimator="maximum_likelihood").fit(X, verbose=False)
     with pytest.raises(ValueError, match="estimator must be"):
         Pairwise(estimator="least squares").fit(X, verbose=False)
+
+
+def test_rows_that_are_all_the_same_need_nothing() -> None:
+    model = Pairwise().fit(np.ones((20, 3), dtype=int), verbose=False)
+    assert (model.sample(4, seed=0) == 1).all()
+    assert "no site varies" in str(model.energy_)
 
 
 def test_the_default_penalty_follows_the_number_of_rows() -> None:

@@ -5,8 +5,8 @@ r"""Which energy to take: on few pairs, or on all of them with couplings that ar
 * **A looser graph**, on which a coupling must be worth one nat, as prediction asks for.
 * **All pairs**, where all configurations can be summed, with a Cauchy law of the couplings of scale s.
 
-The likelihood of rows that were held back decides. A graph is taken unless another is better by more than the standard error of
-their difference.
+The likelihood of rows that were held back decides. The graph is taken unless another is better by more than twice the
+standard error of their difference.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ FOLDS, ONE_FOLD = 3, 1000
 """Parts that are held back in turn, and rows from which one of them says enough."""
 ENOUGH_HELD = 50
 """Rows that were held back by others, from which they are used instead."""
+CERTAIN = 2.0
+"""Standard errors by which another energy must be better than that of the graph."""
 LOOSE = 1.0
 """Nats that a coupling of the looser graph must be worth."""
 GRAPH = "found by the extended Bayesian criterion"
@@ -137,7 +139,7 @@ def choose(aim: Aim, setting: Setting, held: Rows | None = None) -> tuple[str, d
     gap = each[best] - each[GRAPH]
     better = float(weight @ gap)
     error = float((weight.square() @ (gap - better).square()).sqrt())
-    return (best if better > error else GRAPH), found
+    return (best if better > CERTAIN * error else GRAPH), found
 
 
 def _parts(rows: Rows, held: Rows | None, seed: int) -> Iterator[tuple[Rows | None, Rows]]:

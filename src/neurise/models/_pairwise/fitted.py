@@ -80,7 +80,11 @@ class FittedEnergy(TrainedModel):
 
     def jobs(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Return what the training loop has to do: nothing where the likelihood is maximised."""
-        return [] if "energy_" not in vars(self) and self._likely(run) else super().jobs(rows, held, run)
+        if "energy_" not in vars(self):
+            if self._likely(run):
+                return []
+            self.energy_ = f"the loss {self.loss}"
+        return super().jobs(rows, held, run)
 
     def begin_fit(self, device: Any) -> None:
         """Forget what was learnt before."""
@@ -88,17 +92,16 @@ class FittedEnergy(TrainedModel):
         vars(self).pop("energy_", None)
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
-        if self._likely(run) and bool((self.schema_.constant < 0).any()):
-            refused = self._maximise(rows, held, run)
+        if self._likely(run):
+            varies = bool((self.schema_.constant < 0).any())
+            refused = self._maximise(rows, held, run) if varies else "no site varies"
             if refused is None:
                 return
-            if self.estimator is not None:
+            if varies and self.estimator is not None:
                 raise NotImplementedError(
                     f"the likelihood cannot be maximised: {refused}; estimator=None learns by a loss"
                 )
-            self.energy_ = f"pseudo-likelihood, since {refused}"
-        else:
-            self.energy_ = "the training loop"
+            self.energy_ = f"the loss {self.loss}, since {refused}"
         super()._learn(rows, held, run)
 
     def _maximise(self, rows: Rows, held: Rows | None, run: Run) -> str | None:
