@@ -39,17 +39,26 @@ def places_by(
     ``layout`` is one of :data:`LAYOUTS`; that of a chip may carry its size, ``"pegasus:16"``, and takes the numbers of the
     qubits from ``labels``, or the sites' own. ``"spring"`` pulls the ``edges`` together, as networkx does it.
     """
-    name, colon, text = layout.partition(":")
-    if name not in LAYOUTS:
-        raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
-    if colon and (name not in CHIPS or not text.isdigit() or int(text) < 1):
-        raise ValueError(f"layout {layout!r}: a size is a whole number and that of a chip, as in pegasus:16")
+    name, own_size = parsed(layout)
     if name == "grid":
         return grid(sites, shape)
     if name == "spring":
         return _spring(sites, np.zeros((0, 2), dtype=int) if edges is None else edges)
     numbers = _qubits(range(sites) if labels is None else labels, name)
-    return _on_chip(name, numbers, int(text) if colon else size or CHIPS[name])
+    return _on_chip(name, numbers, own_size or size or CHIPS[name])
+
+
+def parsed(layout: str) -> tuple[str, int | None]:
+    """Take a layout apart into its name and the size of a chip."""
+    name, colon, text = layout.partition(":")
+    if name not in LAYOUTS:
+        raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
+    if not colon:
+        return name, None
+    least = 2 if name == "pegasus" else 1
+    if name not in CHIPS or not text.isdigit() or int(text) < least:
+        raise ValueError(f"layout {layout!r}: a size is a whole number and that of a chip, as in pegasus:16")
+    return name, int(text)
 
 
 def grid(sites: int, shape: tuple[int, ...] | None) -> np.ndarray:

@@ -54,7 +54,7 @@ def draw(
     if data is None or not known:
         left, right = figure.subplots(1, 2)
         limit = _limit(np.where(structure.adjacency, structure.couplings, 0))
-        _edges(left, structure, structure.couplings, structure.adjacency, places, limit)
+        _edges(left, structure, structure.couplings, structure.adjacency, places, limit, errors=structure.errors)
         drawing.title(left, f"recovered: {len(structure.edges)} edges")
         if programmed is None:
             _sizes(right, structure)
@@ -68,7 +68,9 @@ def draw(
         limit = max(_limit(truth.couplings), _limit(np.where(structure.adjacency, structure.couplings, 0)))
         _edges(first, structure, truth.couplings, truth.scores > 0, places, limit)
         drawing.title(first, f"true: {result.true_edges} edges")
-        _edges(left, structure, structure.couplings, structure.adjacency, places, limit, truth.scores > 0)
+        _edges(
+            left, structure, structure.couplings, structure.adjacency, places, limit, truth.scores > 0, structure.errors
+        )
         how = ("dotted", "outlined") if places is not None else ("rings", "squares")
         marks = [(len(result.missed), f"missed ({how[0]})"), (len(result.false), f"false ({how[1]})")]
         notes = ", ".join(f"{count} {what}" for count, what in marks if count) or "all right"
@@ -110,11 +112,12 @@ def _edges(
     places: np.ndarray | None,
     limit: float,
     truth: np.ndarray | None = None,
+    errors: np.ndarray | None = None,
 ) -> None:
     if places is None:
         matrix(panel, couplings, adjacency, limit, truth)
     else:
-        graph(panel, couplings, adjacency, places, structure.shape, limit, truth)
+        graph(panel, couplings, adjacency, places, structure.shape, limit, truth, errors)
 
 
 def _scatter(panel: Any, structure: Structure, truth: np.ndarray, edge: np.ndarray) -> None:
