@@ -51,7 +51,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 UNTRAINED = ("pairwise", "memorize")
 ONE_FIT_PER_BUDGET = ("neurise",)
 SCALES: dict[str, dict[str, Any]] = {
-    "smoke": {"side": 2, "sizes": [100], "instances": [0], "steps": [4, 8], "batch": 32}
+    "smoke": {"side": 2, "sizes": [100], "instances": [0], "steps": [10, 20], "batch": 32}
     | {"width": 8, "chain": 4, "draws": 1000},
     "laptop": {"side": 4, "sizes": [100, 1000, 10_000], "instances": [0, 1, 2], "steps": [64, 256, 1024], "batch": 256}
     | {"width": 64, "chain": 32, "draws": 20_000},

@@ -68,14 +68,22 @@ def write_page(files: list[Path], docs: Path) -> None:
 def means(found: dict[str, Any], method: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Examples, (budgets,), and distances, (instances, budgets), of a method."""
     here = [point for point in found["points"] if point["method"] == method and point["rows"] == rows]
-    table = [[point["tv"] for point in here if point["instance"] == one] for one in instances_of(found)]
-    complete = [line for line in table if line]
-    examples = [point["examples"] for point in here[: len(complete[0])]] if complete else []
-    return np.array(examples), np.array(complete)
+    lines = [[point for point in here if point["instance"] == one] for one in instances_of(found)]
+    return np.array([point["examples"] for point in lines[0]]), np.array(
+        [[point["tv"] for point in line] for line in lines]
+    )
 
 
 def instances_of(found: dict[str, Any]) -> list[int]:
-    return sorted({point["instance"] for point in found["points"]})
+    """List the instances of which every method has been measured at every size: what is compared must be paired."""
+    cells = {(point["method"], point["rows"], point["instance"]) for point in found["points"]}
+    kinds = {cell[:2] for cell in cells}
+    complete = [one for one in sorted({cell[2] for cell in cells}) if all((*kind, one) in cells for kind in kinds)]
+    if not complete:
+        raise ValueError(
+            "there is no instance yet of which every method was measured at every size: measure more first"
+        )
+    return complete
 
 
 def limit_at(found: dict[str, Any], name: str, rows: int) -> float:
