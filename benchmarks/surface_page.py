@@ -112,10 +112,22 @@ def draw(found: dict[str, Any], path: Path) -> None:
         for name, shade, words in (("dense", "#999999", "limit, all pairs"), ("sparse", "black", "limit, true graph")):
             panel.axhline(limit_at(found, name, rows), color=shade, linestyle="--", linewidth=1.0, label=words)
         panel.set(xscale="log", yscale="log", xlabel="examples seen")
+        _few_ticks(panel, [steps * found["scale"]["batch"] for steps in found["scale"]["steps"]])
         drawing.title(panel, f"{rows:,} rows")
     panels[0].set_ylabel("total variation")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", **drawing.LEGEND)
     drawing.save(figure, path)
+
+
+def _few_ticks(panel: Any, budgets: list[int]) -> None:
+    """Mark the budgets, and 1, 2 and 5 in every decade of distances."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    panel.set_xticks(budgets, [f"{budget / 1000:,.0f}k" if budget >= 1000 else str(budget) for budget in budgets])
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.yaxis.set_minor_locator(NullLocator())
 
 
 def section(found: dict[str, Any], path: Path, figure: Path) -> str:
@@ -170,7 +182,7 @@ def section(found: dict[str, Any], path: Path, figure: Path) -> str:
         cells = []
         for rows in sizes:
             ratio = np.log(means(found, method, rows)[1][:, -1] / own[rows])
-            spread = np.exp(ratio.std(ddof=1) / len(ratio) ** 0.5) if len(ratio) > 1 else np.nan
-            cells.append(f"{np.exp(ratio.mean()):.2f} (× {spread:.2f})")
+            spread = f" (× {np.exp(ratio.std(ddof=1) / len(ratio) ** 0.5):.2f})" if len(ratio) > 1 else ""
+            cells.append(f"{np.exp(ratio.mean()):.2f}{spread}")
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])

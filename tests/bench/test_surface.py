@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import figure_checks
 import numpy as np
 import pytest
 
@@ -47,10 +48,11 @@ def test_cells_are_measured_once_and_the_file_goes_on(tmp_path: Path, capsys: py
         main([*words, "memorize", "--draws", "7"])
 
 
-def test_the_page_has_paired_ratios(tmp_path: Path) -> None:
+def test_the_page_has_paired_ratios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "map.json"
     path.write_text(json.dumps(measured(list(METHODS), [0, 1])), encoding="utf-8")
-    main(["page", str(path), "--docs", str(tmp_path)])
+    words = ["page", str(path), "--docs", str(tmp_path)]
+    figure_checks.check(figure_checks.drawn_figure(monkeypatch, lambda: main(words)))
     page = (tmp_path / "surface.md").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "map.png").read_bytes()[:4] == b"\x89PNG"
     assert "| GGM | 0.19 |" in page  # 0.3 / 2 over 0.8
