@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from neurise.datasets._known_law import KnownLaw
-from neurise.datasets._pairwise.elimination import Elimination
-from neurise.datasets._pairwise.elimination_order import EliminationPlan, find_plan
+from neurise.energies.elimination import Elimination
+from neurise.energies.elimination_order import EliminationPlan, find_plan
 from neurise.enumeration import pairwise_law
 from neurise.interactions import Interactions
 
