@@ -53,6 +53,8 @@ class EnergyConditionals(Conditionals):
     edges: Tensor
     fields: Tensor
     couplings: Tensor
+    table_errors: Tensor
+    field_errors: Tensor
 
     def __init__(self, frame: Frame, pairs: int, *, sides: str = "after") -> None:
         super().__init__()
@@ -64,6 +66,9 @@ class EnergyConditionals(Conditionals):
         self.register_buffer("edges", torch.zeros(pairs, 2, dtype=torch.int64))
         self.register_buffer("fields", torch.zeros(self.kinds, space.sites, space.states, dtype=torch.float64))
         self.register_buffer("couplings", torch.zeros(pairs, space.states, space.states, dtype=torch.float64))
+        # Standard errors: of the norm of each pair's table, and of the fields. They belong to the estimate, not to the answers.
+        self.register_buffer("table_errors", torch.zeros(pairs, dtype=torch.float64))
+        self.register_buffer("field_errors", torch.zeros_like(self.fields))
         self.bytes_per_row = 16 * space.sites + 32 * space.states
         self.register_load_state_dict_post_hook(_check)
 
@@ -81,11 +86,10 @@ class EnergyConditionals(Conditionals):
         made.couplings.copy_(torch.from_numpy(first.tables))
         return made
 
-    @property
-    def num_parameters(self) -> int:
-        """How many numbers are free, gauges apart."""
-        free = self.noise.space.states - 1
-        return self.kinds * int((~self.ignored).sum()) * free + self.pairs * free**2
+    def set_errors(self, tables: Tensor, fields: Tensor) -> None:
+        """Keep the standard errors of the estimate: of the norms of tables, (pairs,), and of fields, as these are."""
+        self.table_errors.copy_(tables)
+        self.field_errors.copy_(fields)
 
     @property
     def clean(self) -> EnergyConditionals:

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from numbers import Number
 from operator import attrgetter
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -25,10 +25,10 @@ from neurise.deadline import Work
 from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.fields import Field
 from neurise.losses import Loss
-from neurise.modeling import clean_part, learnt_networks, race
+from neurise.modeling import clean_part, learnt_networks, race, solved_members
 from neurise.modeling.chain_model import ChainModel
-from neurise.modeling.groups import Architecture, Chain, Corrector
-from neurise.modeling.kinds import FIRST, FOR_SITE_MLP, Candidates, candidates
+from neurise.modeling.groups import SOLVED, Architecture, Chain, Corrector
+from neurise.modeling.kinds import FIRST, FOR_NETWORKS, FOR_SITE_MLP, WIDE, Candidates, candidates
 from neurise.modeling.loaded import check_known_sites, checked_sizes
 from neurise.modeling.model import Run
 from neurise.modeling.orders import Order, orders_of
@@ -38,6 +38,7 @@ from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.row_objective import RowObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
 from neurise.modeling.sizes import Sizes, suited
+from neurise.modeling.solved_members import NETWORKS, SolvedMembers
 from neurise.modeling.trained import Job, TrainedModel
 from neurise.networks.base import RowNetwork, SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
@@ -54,6 +55,28 @@ PIECES = 16
 """Slices of examples where the time is looked at between two of them."""
 
 
+class Together(NamedTuple):
+    """Networks that answer together: all of them, and those that have not learnt from the first fold, where there are folds."""
+
+    conditionals: Conditionals
+    apart: Conditionals | None
+    parameters: int
+
+    @property
+    def unseen(self) -> Conditionals:
+        """What they say of rows that are held back."""
+        return self.conditionals if self.apart is None else self.apart
+
+
+def _committee(groups: Sequence[tuple[Sequence[Conditionals], float]]) -> Conditionals:
+    """Put groups of members together, each with its share."""
+    members, weights = list[Conditionals](), list[float]()
+    for group, share in groups:
+        members += group
+        weights += [share / len(group)] * len(group)
+    return members[0] if len(members) == 1 else Committee(members, weights)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class RoundRobinModel(ChainModel, TrainedModel):
     r"""Networks learn the conditionals :math:`\mu_t(x_u \mid x_{-u})` of the noised laws, and they run the chain backwards."""
@@ -68,6 +91,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         "corrector": Corrector,
     }
 
+    for_networks: ClassVar[Mapping[str, Any]] = FOR_NETWORKS
+    """Parameters that say how networks are trained, and what they are where nothing is asked for."""
     for_site_mlp: ClassVar[Mapping[str, Any]] = FOR_SITE_MLP
     """Parameters that are made for this network, and what they are where nothing is asked for."""
 
@@ -94,6 +119,12 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
     calibrates_: bool = field(init=False, default=False)
     """Whether the conditionals are corrected in the end, by ``_calibrated``."""
+    solves_: tuple[str, ...] = field(init=False, default=())
+    """What is solved for before any network is trained, files of ``modeling/solving``. ``check`` finds it."""
+    solved_: SolvedMembers | None = field(init=False, default=None)
+    """What was solved for; ``fit`` drops it in the end."""
+    solved_words_: dict[str, str] = field(init=False, default_factory=dict)
+    """What was solved for, in words, and what rows held back made of it."""
     mixes_orders_: bool = field(init=False, default=False)
     """Whether the sites are learnt in any order but the model's own. ``check`` finds it."""
 
@@ -108,6 +139,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         if self.members is not None and not isinstance(self.members, int | float | np.number):
             raise ValueError(f"members must be a positive whole number, got {self.members!r}")
         self.choice_, self.race_, self.noise_options_ = self._candidates(), None, {}
+        self.solved_, self.solved_words_ = None, {}
         kinds = (str(self.network),) if self.choice_ is None else self.choice_.kinds
         self.sizes_ = {kind: self.chosen(kind) for kind in kinds}
         kind, best, make = kinds[0], self.chosen_, discovery.found("neurise.networks", kinds[0])
@@ -159,7 +191,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
             )
         wanted = 0 if self.corrector.sweeps is None else self.corrector.sweeps
         sweeps = checks.whole("corrector__sweeps", wanted, checks.MOST_STEPS)
-        if (sweeps or self.corrector.anytime) and not clean:
+        self.solves_ = self._solvable()
+        if (sweeps and not self.solves_ and not clean) or (self.corrector.anytime and not clean):
             raise ValueError(
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
                 "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say"
@@ -182,15 +215,43 @@ class RoundRobinModel(ChainModel, TrainedModel):
         """Return the kinds of networks that may suit the data; None where the user named one."""
         if self.network is not None:
             return None
-        asked = []
-        for name, default in self.for_site_mlp.items():
-            value = attrgetter(name)(self)
-            if value is not default and not (isinstance(value, str | Number) and value == default):
-                asked.append(f"{name.replace('.', '__')}={value!r}" if np.ndim(value) == 0 else name.replace(".", "__"))
+        asked = self._asked_for(self.for_site_mlp)
         if self._has_gaps:
             asked.append(f"{self.schema_.gaps:,} missing values")
         varying = int((self.schema_.constant < 0).sum())
         return candidates(self.schema_.count, varying, tuple(asked), gpu=self.device_.type == "cuda")
+
+    def _asked_for(self, parameters: Mapping[str, Any]) -> list[str]:
+        """Return those of some parameters that were set to another value than where nothing is asked for."""
+        asked = []
+        for name, default in parameters.items():
+            value = attrgetter(name)(self)
+            if value is not default and not (isinstance(value, str | Number) and value == default):
+                asked.append(f"{name.replace('.', '__')}={value!r}" if np.ndim(value) == 0 else name.replace(".", "__"))
+        return asked
+
+    def _solvable(self) -> tuple[str, ...]:
+        """Return what is solved for: all that the user wants, or, where nothing asks for networks, all that is not refused."""
+        wanted = {name: getattr(self.architecture, name) for name in SOLVED}
+        for name, value in wanted.items():
+            if value is not None:
+                checks.flag(f"architecture__{name}", value)
+        forced = tuple(name for name, value in wanted.items() if value)
+        why = None
+        if not self._is_hard or self.cycles != 1 or self.chain.steps is not None or self.chain.kind != "round_robin":
+            why = "it is for hard noise of one cycle: keep_prob=0, cycles=1 and the chain as it is by default"
+        elif self._has_gaps or self.mixes_orders_:
+            why = "it is for complete rows" if self._has_gaps else "it is for one order of the sites"
+        elif len(self.sizes_) > 1:
+            why = f"{len(self.sizes_)} kinds of networks race here; name one of them with network="
+        elif self.device_.type not in ("cpu", "cuda"):
+            why = f"it needs double precision, which {self.device_} does not have"
+        if forced and why is not None:
+            raise ValueError(f"architecture__{forced[0]}=True: {why}; or leave it out")
+        if why is not None or (not forced and self._asked_for(self.for_networks)):
+            return ()
+        narrow = self.choice_ is not None and self.schema_.space.sites < WIDE
+        return tuple(name for name, value in wanted.items() if value or (value is None and narrow and not forced))
 
     @property
     def chosen_(self) -> Sizes:
@@ -275,6 +336,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "network": learnt_networks.told(self.chains[0].conditionals.description()),
             "choice": why if raced is None else raced.told(),
             "race": None if raced is None else raced.found() or None,
+            **self.solved_words_,
             "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
@@ -365,7 +427,28 @@ class RoundRobinModel(ChainModel, TrainedModel):
             orders = orders_of(self.architecture.orders, self.schema_.order, run.seed)
         for order in orders:
             found += self._jobs_in(order, kind, rows, held, run)
-        return found
+        forced = [name for name in self.solves_ if getattr(self.architecture, name)]
+        names = self.solves_ if run.max_steps is None else forced  # a number of steps asks for networks
+        if not names or found[0].is_known or found[0].rows.stream is not None:
+            return found
+        return self._solved_first(names, forced, found, run.max_steps or self.sizes_[kind].steps, run)
+
+    def _solved_first(
+        self, names: Sequence[str], forced: Sequence[str], jobs: list[Job], steps: int, run: Run
+    ) -> list[Job]:
+        """Solve for what needs no training, and return the networks that are still to be trained."""
+
+        def judged(own: Sequence[Job]) -> Conditionals:
+            return self._together(own, run=run, work=Work()).unseen
+
+        self.solved_, self.race_, left = solved_members.settle(names, jobs, steps, judged, run)
+        if lacking := [name for name in forced if self.solved_ is None or name not in self.solved_.found]:
+            raise ValueError(
+                f"architecture__{lacking[0]}=True: it cannot be solved for exactly with these rows "
+                f"({self.schema_.space.sites} sites, {len(jobs[0].rows):,} rows, "
+                f"{0 if jobs[0].held is None else len(jobs[0].held):,} held back); leave it out"
+            )
+        return left
 
     def _raced(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Let the kinds of networks race, and train those that are left, on the same rows."""
@@ -440,7 +523,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
         cleaning = clean_part.CLEANING * bool(self.corrector.clean and self.is_of_rows)
-        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_ + cleaning
+        return WEIGHING * (len(jobs) > 1 or self.solved_ is not None) + CALIBRATING * self.calibrates_ + cleaning
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
@@ -448,43 +531,23 @@ class RoundRobinModel(ChainModel, TrainedModel):
         chains = []
         for order, group in groupby(jobs, key=attrgetter("order")):
             chains.append(Ordered(self._learnt(list(group), rows.in_order(order), run, work), order))
+        self.solved_ = None  # its rows are not kept
         one = len(chains) == 1 and chains[0].order is None
         self.conditionals_ = (chains[0].conditionals if one else Mixture(chains)).lay_out()
 
     def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
-        """Return what the members of all jobs of one order say together.
-
-        Rows held back say what each kind is worth, where there is time to ask.
-        """
-        groups, held = list[list[Conditionals]](), jobs[0].held
-        objectives: list[Any] = list(map(attrgetter("objective"), jobs))
-        asked, constant = objectives[0].one_by_one(), objectives[0].frame.constant
-        for objective in objectives:
-            groups.append(objective.members())
-        shares = [1 / len(jobs)] * len(jobs)
-        if len(jobs) > 1 and held is not None and not jobs[0].is_known:
-            weighing = work.part(1 - CALIBRATING * self.calibrates_)
-            held = held if held.x.device == self.device_ else held.to(self.device_)
-            drawn = noised(asked, held, torch.Generator(self.device_).manual_seed(run.seed))
-            answers, sizes, every = list[list[Tensor]](), list[int](), slice(0, len(drawn.x_u))
-            for objective in objectives:
-                pieces = list[Tensor]()
-                size = examples_at_once(objective, self.device_)
-                size = size if work.seconds == math.inf else min(size, max(1, every.stop // PIECES))
-                for piece in slices(drawn, size, every):
-                    if weighing.left():
-                        pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
-                answers.append(pieces)
-                sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
-            if weighing.left():
-                shares = find_shares(list(map(torch.cat, answers)), drawn.x_u, sizes)
-        members, weights = list[Conditionals](), list[float]()
-        for group, share in zip(groups, shares, strict=True):
-            if share or len(self.sizes_) == 1:  # of several kinds of networks, one that has no say is left out
-                members += group
-                weights += [share / len(group)] * len(group)
-        learnt = members[0] if len(members) == 1 else Committee(members, weights)
-        if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
+        """Return what the members of all jobs of one order say together, and what was solved for."""
+        constant, solved, together = self._frame_of(jobs[0]).constant, self.solved_, None
+        if not any(map(attrgetter("is_meta"), jobs[0].objective.network.parameters())):
+            together = self._together(jobs, run=run, work=work)
+        learnt, shares = (None if together is None else together.conditionals), {NETWORKS: 1.0}
+        if solved is not None:
+            shares = solved.weighed(*(None, 0) if together is None else (together.unseen, together.parameters))
+            self.solved_words_ = solved_members.told(solved.words, shares)
+            learnt = solved.joined(learnt, rows, work)
+        assert learnt is not None
+        is_whole = self.stopped_ not in ("interrupted", "constant", "diverged")
+        if self.calibrates_ and is_whole and shares.get(NETWORKS) == 1.0:
             learnt = self._calibrated(learnt, jobs, rows, run, work)
         part, self.sweeps_ = None, 0
         if self.corrector.clean and self.is_of_rows and self.stopped_ not in ("interrupted", "diverged"):
@@ -497,6 +560,44 @@ class RoundRobinModel(ChainModel, TrainedModel):
             self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)
         return learnt
 
+    @staticmethod
+    def _frame_of(job: Job) -> Frame:
+        objective: Any = job.objective
+        frame: Frame = objective.frame
+        return frame
+
+    def _together(self, jobs: Sequence[Job], *, run: Run, work: Work) -> Together:
+        """Return what the networks of all jobs of one order say together.
+
+        Rows held back say what each kind is worth, where there is time to ask.
+        """
+        groups, held = list[list[Conditionals]](), jobs[0].held
+        objectives: list[Any] = list(map(attrgetter("objective"), jobs))
+        asked = objectives[0].one_by_one()
+        for objective in objectives:
+            groups.append(objective.members())
+        sizes = [sum(map(Tensor.numel, objective.network.parameters())) for objective in objectives]
+        shares = [1 / len(jobs)] * len(jobs)
+        if len(jobs) > 1 and held is not None and not jobs[0].is_known:
+            weighing = work.part(1 - CALIBRATING * self.calibrates_)
+            held = held if held.x.device == self.device_ else held.to(self.device_)
+            drawn = noised(asked, held, torch.Generator(self.device_).manual_seed(run.seed))
+            answers, every = list[list[Tensor]](), slice(0, len(drawn.x_u))
+            for objective in objectives:
+                pieces = list[Tensor]()
+                size = examples_at_once(objective, self.device_)
+                size = size if work.seconds == math.inf else min(size, max(1, every.stop // PIECES))
+                for piece in slices(drawn, size, every):
+                    if weighing.left():
+                        pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
+                answers.append(pieces)
+            if weighing.left():
+                shares = find_shares(list(map(torch.cat, answers)), drawn.x_u, sizes)
+        kept = [(g, share) for g, share in zip(groups, shares, strict=True) if share or len(self.sizes_) == 1]
+        # Of several kinds of networks, one that has no say is left out. The first of each has not learnt from the first fold.
+        folded = jobs[0].rows.fold is not None
+        return Together(_committee(kept), _committee([(g[:1], w) for g, w in kept]) if folded else None, sum(sizes))
+
     def _calibrated(self, learnt: Conditionals, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""
         raise NotImplementedError(f"{type(self).__name__} does not correct what it has learnt")
@@ -507,13 +608,15 @@ class RoundRobinModel(ChainModel, TrainedModel):
         stack = Stack(objective.network.networks())
         stack.load_state_dict({name: tensor.detach().clone() for name, tensor in state.average.items()})
         own = replace(job, objective=replace(objective, network=stack.requires_grad_(False)))
-        before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
+        before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected or weighed on the way
+        solved, self.solved_ = self.solved_, None
         self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None, 0.0), Work())
-        self.stopped_ = before
+        self.stopped_, self.solved_ = before, solved
 
     def _described(self) -> Any:
         raced = {} if self.race_ is None else {"race": asdict(self.race_)}
-        return {**super()._described(), "chosen": dict(self.chosen_._asdict()), **raced}
+        solved = {"solved": self.solved_words_} if self.solved_words_ else {}
+        return {**super()._described(), "chosen": dict(self.chosen_._asdict()), **raced, **solved}
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         described = Field(learnt, "learnt")
@@ -522,6 +625,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
         super()._restore(tensors, learnt)
         if "chosen" in described:  # for another device other sizes might suit
             kinds = learnt_networks.kinds(learnt["conditionals"])
-            self.sizes_ = {kinds[0]: checked_sizes(described["chosen"])}
+            self.sizes_ = {kinds[0] if kinds else FIRST: checked_sizes(described["chosen"])}
+        if "solved" in described:
+            own = described["solved"].entries()
+            self.solved_words_ = {entry.name.rpartition(".")[2]: entry.text() for entry in own}
         if "race" in described:
             self.race_ = race.checked(described["race"])
