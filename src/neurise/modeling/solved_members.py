@@ -146,7 +146,8 @@ def _raced(
     before = race.remembered(folder, fingerprint) if folder is not None and run.resume else None
     if before is not None:
         return before
-    judges, own = solved.judges, race.shortened(jobs[0], steps)
+    # The last job's networks start from nothing, so that they know what the energy need not.
+    judges, own = solved.judges, race.shortened(jobs[-1], steps)
     solved.weighed(None, 0)
     answers = mixed(
         [judges.answers(member.conditionals) for member in solved.found.values()], list(solved.shares.values())
