@@ -134,7 +134,7 @@ def test_saved_and_loaded_alone_among_others_and_around_constant_sites() -> None
 
 
 @pytest.mark.parametrize(
-    "edges, words",
+    ("edges", "words"),
     [
         ([[0, 1], [1, 5]], "sites 0 … 4"),
         ([[1, 0], [1, 2]], "i < j"),

@@ -50,6 +50,7 @@ class EnergyConditionals(Conditionals):
     Sites that never vary have no couplings.
     """
 
+    has_clean = True
     edges: Tensor
     fields: Tensor
     couplings: Tensor
@@ -70,7 +71,7 @@ class EnergyConditionals(Conditionals):
         self.register_buffer("table_errors", torch.zeros(pairs, dtype=torch.float64))
         self.register_buffer("field_errors", torch.zeros_like(self.fields))
         self.bytes_per_row = 16 * space.sites + 32 * space.states
-        self.register_load_state_dict_post_hook(_check)
+        self.register_load_state_dict_post_hook(_check)  # type: ignore[no-untyped-call]
 
     @classmethod
     def of(cls, laws: list[Interactions], frame: Frame) -> EnergyConditionals | None:
@@ -118,7 +119,7 @@ class EnergyConditionals(Conditionals):
         labels = None if y is None else y.expand(leading).reshape(-1)
         sites, states = u.expand(leading).reshape(-1), self.noise.space.states
         found = self.fields.new_empty(rows.shape[1], states)
-        for site in sites.unique().tolist():
+        for site in torch.unique(sites).tolist():
             own = torch.nonzero(sites == site).flatten()
             walk = self.walk(rows[:, own], None if labels is None else labels[own], u)
             found[own] = log_law(walk.logits(int(site)).double(), states)
@@ -266,7 +267,9 @@ def _check(made: EnergyConditionals, incompatible: Any) -> None:
     if len(edges):
         if int(edges.min()) < 0 or int(edges.max()) >= sites or bool((edges[:, 0] >= edges[:, 1]).any()):
             raise ValueError(f"the tensor edges must hold pairs i < j of the sites 0 … {sites - 1}")
-        if len(edges.unique(dim=0)) < len(edges):
+        if len(torch.unique(edges, dim=0)) < len(edges):
             raise ValueError("the tensor edges holds a pair twice")
     if made.sides == "after" and entries(edges.cpu().numpy(), made.noise.space, made.kinds) > MOST_ENTRIES:
-        raise ValueError(f"the tensor edges asks for tables of more than {MOST_ENTRIES:,} numbers in this order of sites")
+        raise ValueError(
+            f"the tensor edges asks for tables of more than {MOST_ENTRIES:,} numbers in this order of sites"
+        )

@@ -120,6 +120,12 @@ class ChainModel(Model):
         """Whether the conditionals of the data itself were learnt, at any site."""
         return bool(self.fitted_params_["corrector"].clean) and self.conditionals.clean.can_sweep
 
+    @property
+    def can_sweep(self) -> bool:
+        """Whether there are conditionals of the data itself to sweep with: taught to the networks, or learnt apart."""
+        taught = bool(self.fitted_params_["corrector"].clean) or self.conditionals.has_clean
+        return taught and self.conditionals.clean.can_sweep
+
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
         """Normalise the likelihoods of the p configurations that differ at one place.
 
@@ -174,7 +180,7 @@ class ChainModel(Model):
         if checks.is_number(wanted) and wanted == 0:
             return {}
         anytime = bool(self.fitted_params_["corrector"].anytime)
-        return checked_sweeps(wanted, self.conditionals, clean=self.knows_clean, anytime=anytime)
+        return checked_sweeps(wanted, self.conditionals, clean=self.can_sweep, anytime=anytime)
 
     def _draw(self, request: Request) -> Tensor:
         sweeps = self.sweeps_of(request.sweeps)

@@ -162,7 +162,7 @@ def hold(
         whole.shown.progress.close()
     if not ran:
         raise lost[0]
-    is_whole = not _asked(work)
+    is_whole = not asked(work)
     left = kept(scores, together=together) if scores else list(ran)
     left = [kind for kind in ran if agreed(work, kind in left)]
     if not is_whole:  # the best so far, which can be used as it is
@@ -182,7 +182,7 @@ def shortened(job: Job, steps: int) -> Job:
     return replace(job, objective=alike, settings=replace(job.settings, max_steps=steps), history=[])
 
 
-def _asked(work: Work) -> bool:
+def asked(work: Work) -> bool:
     """Whether Ctrl-C has asked any process to end."""
     asked = work.interrupts.asked
     return asked if work.agree is None else work.agree(0.0, asked)[1]

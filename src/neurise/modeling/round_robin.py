@@ -56,25 +56,16 @@ PIECES = 16
 
 
 class Together(NamedTuple):
-    """Networks that answer together: all of them, and those that have not learnt from the first fold, where there are folds."""
+    """Networks that answer together, those among them that have not learnt from the first fold, and the number of weights."""
 
     conditionals: Conditionals
-    apart: Conditionals | None
+    apart: list[tuple[Conditionals, float]]  # with their shares; none where there are no folds
     parameters: int
 
     @property
     def unseen(self) -> Conditionals:
         """What they say of rows that are held back."""
-        return self.conditionals if self.apart is None else self.apart
-
-
-def _committee(groups: Sequence[tuple[Sequence[Conditionals], float]]) -> Conditionals:
-    """Put groups of members together, each with its share."""
-    members, weights = list[Conditionals](), list[float]()
-    for group, share in groups:
-        members += group
-        weights += [share / len(group)] * len(group)
-    return members[0] if len(members) == 1 else Committee(members, weights)
+        return Committee(*zip(*self.apart, strict=True)) if self.apart else self.conditionals
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -121,6 +112,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """Whether the conditionals are corrected in the end, by ``_calibrated``."""
     solves_: tuple[str, ...] = field(init=False, default=())
     """What is solved for before any network is trained, files of ``modeling/solving``. ``check`` finds it."""
+    insists_: bool = field(init=False, default=False)
+    """Whether the user asked for that by name."""
     solved_: SolvedMembers | None = field(init=False, default=None)
     """What was solved for; ``fit`` drops it in the end."""
     solved_words_: dict[str, str] = field(init=False, default_factory=dict)
@@ -140,6 +133,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             raise ValueError(f"members must be a positive whole number, got {self.members!r}")
         self.choice_, self.race_, self.noise_options_ = self._candidates(), None, {}
         self.solved_, self.solved_words_ = None, {}
+        self._find_solvable()
         kinds = (str(self.network),) if self.choice_ is None else self.choice_.kinds
         self.sizes_ = {kind: self.chosen(kind) for kind in kinds}
         kind, best, make = kinds[0], self.chosen_, discovery.found("neurise.networks", kinds[0])
@@ -191,11 +185,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
             )
         wanted = 0 if self.corrector.sweeps is None else self.corrector.sweeps
         sweeps = checks.whole("corrector__sweeps", wanted, checks.MOST_STEPS)
-        self.solves_ = self._solvable()
         if (sweeps and not self.solves_ and not clean) or (self.corrector.anytime and not clean):
             raise ValueError(
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
-                "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say"
+                "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say; or an energy, "
+                "which is learnt where nothing asks for networks alone (architecture__energy)"
             )
         if issubclass(make, RowNetwork):
             refuse_rows(
@@ -230,28 +224,31 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 asked.append(f"{name.replace('.', '__')}={value!r}" if np.ndim(value) == 0 else name.replace(".", "__"))
         return asked
 
-    def _solvable(self) -> tuple[str, ...]:
-        """Return what is solved for: all that the user wants, or, where nothing asks for networks, all that is not refused."""
-        wanted = {name: getattr(self.architecture, name) for name in SOLVED}
-        for name, value in wanted.items():
-            if value is not None:
-                checks.flag(f"architecture__{name}", value)
-        forced = tuple(name for name, value in wanted.items() if value)
-        why = None
+    def _find_solvable(self) -> None:
+        """Find what is solved for: what the user insists on, or, where nothing asks for networks, all that is not refused."""
+        insisted, open_ones, why = list[str](), list[str](), None
+        for name in SOLVED:
+            value = getattr(self.architecture, name)
+            if value is None:
+                open_ones.append(name)
+            elif checks.flag(f"architecture__{name}", value):
+                insisted.append(name)
         if not self._is_hard or self.cycles != 1 or self.chain.steps is not None or self.chain.kind != "round_robin":
             why = "it is for hard noise of one cycle: keep_prob=0, cycles=1 and the chain as it is by default"
-        elif self._has_gaps or self.mixes_orders_:
-            why = "it is for complete rows" if self._has_gaps else "it is for one order of the sites"
-        elif len(self.sizes_) > 1:
-            why = f"{len(self.sizes_)} kinds of networks race here; name one of them with network="
+        elif self._has_gaps:
+            why = f"it is for complete rows, and {self.schema_.gaps:,} values are missing"
+        elif not (isinstance(self.architecture.orders, Number) and self.architecture.orders == 1):
+            why = "it is for one order of the sites: architecture__orders=1"
+        elif self.choice_ is not None and len(self.choice_.kinds) > 1:
+            why = f"several kinds of networks race here ({', '.join(self.choice_.kinds)}); name one with network="
         elif self.device_.type not in ("cpu", "cuda"):
             why = f"it needs double precision, which {self.device_} does not have"
-        if forced and why is not None:
-            raise ValueError(f"architecture__{forced[0]}=True: {why}; or leave it out")
-        if why is not None or (not forced and self._asked_for(self.for_networks)):
-            return ()
-        narrow = self.choice_ is not None and self.schema_.space.sites < WIDE
-        return tuple(name for name, value in wanted.items() if value or (value is None and narrow and not forced))
+        if insisted and why is not None:
+            raise ValueError(f"architecture__{insisted[0]}=True: {why}; or leave it out")
+        is_open = why is None and self.choice_ is not None and self.schema_.space.sites < WIDE
+        is_open = is_open and not insisted and not self._asked_for(self.for_networks)
+        self.solves_ = tuple(insisted or (open_ones if is_open else ()))
+        self.insists_ = bool(insisted)
 
     @property
     def chosen_(self) -> Sizes:
@@ -331,6 +328,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         best, noise, orders = self.chosen_, self.chains[0].conditionals.noise, len(self.chains)
         kinds = [f"{share:.2f} {kind}" for kind, share in self.shares_.items()]
         why, raced = None if self.choice_ is None else self.choice_.why, self.race_
+        trained = bool(learnt_networks.kinds(self.chains[0].conditionals.description()))
         return {
             "noise": f"{self.chain.kind}, keep_prob={noise.keep_prob:g}, {noise.num_steps:,} steps",
             "network": learnt_networks.told(self.chains[0].conditionals.description()),
@@ -340,9 +338,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
-            "batch size": best.batch_size,
-            "stretch": best.stretch if best.stretch > 1 else None,
-            "learning rate": best.learning_rate,
+            "batch size": best.batch_size if trained else None,
+            "stretch": best.stretch if best.stretch > 1 and trained else None,
+            "learning rate": best.learning_rate if trained else None,
             "sweeps": (self.sweeps_ if self.corrector.sweeps is None else self.corrector.sweeps) or None,
         }
 
@@ -427,26 +425,31 @@ class RoundRobinModel(ChainModel, TrainedModel):
             orders = orders_of(self.architecture.orders, self.schema_.order, run.seed)
         for order in orders:
             found += self._jobs_in(order, kind, rows, held, run)
-        forced = [name for name in self.solves_ if getattr(self.architecture, name)]
-        names = self.solves_ if run.max_steps is None else forced  # a number of steps asks for networks
-        if not names or found[0].is_known or found[0].rows.stream is not None:
-            return found
-        return self._solved_first(names, forced, found, run.max_steps or self.sizes_[kind].steps, run)
+        # A number of steps asks for networks.
+        if self.solves_ and (self.insists_ or run.max_steps is None) and not found[0].is_known:
+            return self._solved_first(found, run.max_steps or self.sizes_[kind].steps, run)
+        return found
 
-    def _solved_first(
-        self, names: Sequence[str], forced: Sequence[str], jobs: list[Job], steps: int, run: Run
-    ) -> list[Job]:
+    def _solved_first(self, jobs: list[Job], steps: int, run: Run) -> list[Job]:
         """Solve for what needs no training, and return the networks that are still to be trained."""
+        if jobs[0].rows.stream is not None and not self.insists_:
+            return jobs  # those that are in memory are a small part
 
         def judged(own: Sequence[Job]) -> Conditionals:
             return self._together(own, run=run, work=Work()).unseen
 
-        self.solved_, self.race_, left = solved_members.settle(names, jobs, steps, judged, run)
-        if lacking := [name for name in forced if self.solved_ is None or name not in self.solved_.found]:
+        self.solved_, self.race_, left = solved_members.settle(self.solves_, jobs, steps, judged, run)
+        lacking = [name for name in self.solves_ if self.solved_ is None or name not in self.solved_.found]
+        if lacking and self.insists_:
             raise ValueError(
                 f"architecture__{lacking[0]}=True: it cannot be solved for exactly with these rows "
                 f"({self.schema_.space.sites} sites, {len(jobs[0].rows):,} rows, "
                 f"{0 if jobs[0].held is None else len(jobs[0].held):,} held back); leave it out"
+            )
+        if self.corrector.sweeps and (self.solved_ is None or self.solved_.clean is None):
+            raise ValueError(
+                f"corrector__sweeps={self.corrector.sweeps}: sweeps need the energy of the data, and it cannot be solved for "
+                "exactly with these rows; set corrector__clean above 0, 0.25 say"
             )
         return left
 
@@ -537,8 +540,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Return what the members of all jobs of one order say together, and what was solved for."""
-        constant, solved, together = self._frame_of(jobs[0]).constant, self.solved_, None
-        if not any(map(attrgetter("is_meta"), jobs[0].objective.network.parameters())):
+        solved, together = self.solved_, None
+        if not any(map(attrgetter("is_meta"), jobs[0].objective.network.parameters())):  # else they were never trained
             together = self._together(jobs, run=run, work=work)
         learnt, shares = (None if together is None else together.conditionals), {NETWORKS: 1.0}
         if solved is not None:
@@ -549,34 +552,36 @@ class RoundRobinModel(ChainModel, TrainedModel):
         is_whole = self.stopped_ not in ("interrupted", "constant", "diverged")
         if self.calibrates_ and is_whole and shares.get(NETWORKS) == 1.0:
             learnt = self._calibrated(learnt, jobs, rows, run, work)
-        part, self.sweeps_ = None, 0
+        part: Conditionals | None = None
+        self.sweeps_ = 0
         if self.corrector.clean and self.is_of_rows and self.stopped_ not in ("interrupted", "diverged"):
             part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
             learnt = WithClean(learnt, part)
+        elif solved is not None and not learnt.has_clean:
+            part = solved.clean
+            learnt = learnt if part is None else WithClean(learnt, part)
+        frame_of: Any = attrgetter("objective.frame")
+        constant = frame_of(jobs[0]).constant
         if bool((constant >= 0).any()):
             learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
-        if part is not None and self.corrector.sweeps is None:
+        # Networks that were preferred to an energy are not corrected by it, unless the user says so.
+        is_trusted = bool(self.corrector.clean) or (shares.get(NETWORKS) != 1.0 and self.stopped_ != "interrupted")
+        if part is not None and self.corrector.sweeps is None and is_trusted:
             aside = without_fold(jobs[0].rows, jobs[0].held, 0)[1]
             self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)
         return learnt
-
-    @staticmethod
-    def _frame_of(job: Job) -> Frame:
-        objective: Any = job.objective
-        frame: Frame = objective.frame
-        return frame
 
     def _together(self, jobs: Sequence[Job], *, run: Run, work: Work) -> Together:
         """Return what the networks of all jobs of one order say together.
 
         Rows held back say what each kind is worth, where there is time to ask.
         """
-        groups, held = list[list[Conditionals]](), jobs[0].held
+        groups, held, sizes = list[list[Conditionals]](), jobs[0].held, list[int]()
         objectives: list[Any] = list(map(attrgetter("objective"), jobs))
         asked = objectives[0].one_by_one()
         for objective in objectives:
             groups.append(objective.members())
-        sizes = [sum(map(Tensor.numel, objective.network.parameters())) for objective in objectives]
+            sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
         shares = [1 / len(jobs)] * len(jobs)
         if len(jobs) > 1 and held is not None and not jobs[0].is_known:
             weighing = work.part(1 - CALIBRATING * self.calibrates_)
@@ -593,10 +598,14 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 answers.append(pieces)
             if weighing.left():
                 shares = find_shares(list(map(torch.cat, answers)), drawn.x_u, sizes)
-        kept = [(g, share) for g, share in zip(groups, shares, strict=True) if share or len(self.sizes_) == 1]
-        # Of several kinds of networks, one that has no say is left out. The first of each has not learnt from the first fold.
-        folded = jobs[0].rows.fold is not None
-        return Together(_committee(kept), _committee([(g[:1], w) for g, w in kept]) if folded else None, sum(sizes))
+        members, weights, apart = list[Conditionals](), list[float](), list[tuple[Conditionals, float]]()
+        for group, share in zip(groups, shares, strict=True):
+            if share or len(self.sizes_) == 1:  # of several kinds of networks, one that has no say is left out
+                members += group
+                weights += [share / len(group)] * len(group)
+                apart.append((group[0], share))
+        learnt = members[0] if len(members) == 1 else Committee(members, weights)
+        return Together(learnt, apart if jobs[0].rows.fold is not None else [], sum(sizes))
 
     def _calibrated(self, learnt: Conditionals, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""

@@ -59,24 +59,23 @@ class SolvedMembers:
 
     def joined(self, networks: Conditionals | None, rows: Rows, work: Work) -> Conditionals:
         """Put together what has a share, solved for once more from all rows."""
+        for name, own in self.found.items():
+            if own.again is not None and (self.shares[name] or own.conditionals.has_clean) and work.left():
+                self.found[name] = own.again(rows, work.part(0.5)) or own
+        kinds = {NETWORKS: networks, **{name: own.conditionals for name, own in self.found.items()}}
         members, weights = list[Conditionals](), list[float]()
         for name, share in self.shares.items():
-            if not share:
-                continue
-            if name == NETWORKS:
-                assert networks is not None
-                members.append(networks)
-            else:
-                self.found[name] = self._again(self.found[name], rows, work)
-                members.append(self.found[name].conditionals)
-            weights.append(share)
+            member = kinds[name]
+            if share and member is not None:
+                members.append(member)
+                weights.append(share)
         return members[0] if len(members) == 1 else Committee(members, weights)
 
-    @staticmethod
-    def _again(solved: Solved, rows: Rows, work: Work) -> Solved:
-        if solved.again is None or not work.left():
-            return solved
-        return solved.again(rows, work.part(0.8)) or solved
+    @property
+    def clean(self) -> Conditionals | None:
+        """Return the data's own conditionals, of the first member that knows them, whether or not it has a share."""
+        known = (own.conditionals.clean for own in self.found.values() if own.conditionals.has_clean)
+        return next(known, None)
 
 
 def ways() -> tuple[str, ...]:
@@ -124,7 +123,7 @@ def settle(
         if solved is None or short is None:
             return solved, None, list(jobs)
         came_out = _raced(solved, jobs, short[NETWORKS], judged, run, whole)
-        if interrupts.asked:
+        if not came_out.is_whole:
             return solved, None, [_over(jobs[0], "interrupted", is_trained=False, work=whole)]
     left = list(jobs) if NETWORKS in came_out.kept else [_over(jobs[0], "solved", is_trained=False, work=whole)]
     return solved, came_out, left
@@ -137,9 +136,7 @@ def _over(job: Job, reason: str, *, is_trained: bool, work: Work) -> Job:
     return replace(job, stopped=reason, is_over=True)
 
 
-def _raced(
-    solved: SolvedMembers, jobs: Sequence[Job], steps: int, judged: Judged, run: Run, work: Work
-) -> Race:
+def _raced(solved: SolvedMembers, jobs: Sequence[Job], steps: int, judged: Judged, run: Run, work: Work) -> Race:
     """Compare a short run of the networks of the first job with what was solved for."""
     folder, kinds = run.checkpoint, [NETWORKS, *solved.found]
     fingerprint = {} if folder is None else {**jobs[0].fingerprint(), "kinds": kinds}
@@ -166,10 +163,10 @@ def _raced(
         behind = are_behind(judges, theirs, answers)
     behind = race.agreed(work, behind)
     work.left()
-    came_out = Race(
-        scores, {NETWORKS: steps}, len(judges.rows), kept if behind else [NETWORKS, *kept], seconds=work.spent
-    )
-    if folder is not None and distributed.is_leader():
+    kept = kept if behind else [NETWORKS, *kept]
+    is_whole = not race.asked(work)
+    came_out = Race(scores, {NETWORKS: steps}, len(judges.rows), kept, is_whole, work.spent)
+    if folder is not None and is_whole and distributed.is_leader():
         race.remember(folder, fingerprint, came_out)
     return came_out
 

@@ -1,12 +1,13 @@
 r"""How much of an answer should come from each of several kinds of conditionals, by rows that none of them has learnt from.
 
 With shares w that sum to 1, the answer at a site is :math:`\log \mu = \sum_k w_k \log \mu_k - \log Z`, and a row has the score
-:math:`s(x) = -\sum_u \log \mu(x_u \mid x_{>u})`. An answer is *as good* as another where the mean of the difference of their scores over
-the rows is within so many of its standard errors.
+:math:`s(x) = -\sum_u \log \mu(x_u \mid x_{>u})`. An answer is *as good* as another where the mean of the difference of their
+scores over the rows is within so many of its standard errors.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -84,7 +85,8 @@ def find_shares(judges: Judges, answers: Sequence[Tensor], parameters: Sequence[
     """Return the shares of all kinds: those of the fewest parameters that are as good as the best.
 
     For every set of kinds the best shares are found. Of the sets that are as good as the best of all the one with the fewest
-    ``parameters`` is taken: a kind that is as good alone as with the others is taken alone.
+    ``parameters`` is taken, so that a kind that is as good alone as with the others is taken alone; but no set that one with
+    fewer parameters beats.
     """
     best: dict[tuple[bool, ...], tuple[float, tuple[float, ...], Tensor]] = {}
     for shares in _grid(len(answers)):
@@ -94,8 +96,13 @@ def find_shares(judges: Judges, answers: Sequence[Tensor], parameters: Sequence[
             best[kinds] = (mean, shares, scores)
     least = min(best.values(), key=lambda entry: entry[0])
     order = sorted(best, key=lambda kinds: sum(p for p, there in zip(parameters, kinds, strict=True) if there))
-    chosen = next(kinds for kinds in order if judges.is_as_good(best[kinds][2], least[2], ERRORS))
-    return list(best[chosen][1])
+    lowest = math.inf
+    for kinds in order:
+        mean, shares, scores = best[kinds]
+        if mean < lowest and judges.is_as_good(scores, least[2], ERRORS):
+            return list(shares)
+        lowest = min(lowest, mean)
+    return list(least[1])  # as good as itself: there is always one
 
 
 def are_behind(judges: Judges, networks: Tensor, solved: Tensor) -> bool:

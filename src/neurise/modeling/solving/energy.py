@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,12 +20,15 @@ from neurise.modeling.solving.base import Solved
 from neurise.rows import Rows
 from neurise.space import Space
 
+MANY_ROWS = 20_000
+"""Rows from which on a graph that most of them have chosen is not chosen again by all of them."""
+
 
 def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work) -> Solved | None:
     """Learn the energy of the sites that vary; None where its sums, or those of its conditionals, are too many."""
     varies = torch.nonzero(frame.constant.cpu() < 0).flatten()
     space = Space.of([frame.noise.space.digits[site] for site in varies.tolist()])
-    options = {"classes": frame.classes, "device": frame.constant.device, "seed": seed, "work": work}
+    options: dict[str, Any] = {"classes": frame.classes, "device": frame.constant.device, "seed": seed, "work": work}
     found = learning.learn(_sites(rows, varies), space, held=None if held is None else _sites(held, varies), **options)
     if not isinstance(found, Learnt):
         return None
@@ -32,13 +36,15 @@ def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work
 
 
 def _made(found: Fit, words: str, frame: Frame, varies: Tensor, seed: int) -> Solved | None:
-    """Make conditionals of a fit to the sites that vary."""
+    """Make conditionals of a fit to the sites that vary; solved for again, few rows choose the graph anew."""
     conditionals = EnergyConditionals.of(_laws(found, frame, varies), frame)
     if conditionals is None:
         return None
     conditionals.set_errors(*_errors(found, frame, varies))
 
     def again(rows: Rows, work: Work) -> Solved | None:
+        if len(rows) < MANY_ROWS:
+            return energy(rows, None, frame, seed=seed, work=work)
         family = found.family
         own = Aim.of(_sites(rows, varies), family.classes)
         prior = float(found.penalty[-1] * found.count) if len(family.edges) else 0.0
@@ -81,7 +87,9 @@ def _errors(found: Fit, frame: Frame, varies: Tensor) -> tuple[Tensor, Tensor]:
         couplings, block = found.theta[own], covariance[own, own]
         norm = couplings.norm().clamp(min=1e-12)
         i, j = family.edges[number].tolist()
-        basis = torch.kron(family.basis[i, :, : family.space.digits[i] - 1], family.basis[j, :, : family.space.digits[j] - 1])
+        basis = torch.kron(
+            family.basis[i, :, : family.space.digits[i] - 1], family.basis[j, :, : family.space.digits[j] - 1]
+        )
         table, spread = basis @ couplings, basis @ block @ basis.T
         norm = table.norm().clamp(min=1e-12)
         pairs[number] = (table @ spread @ table).clamp(min=0).sqrt() / norm
