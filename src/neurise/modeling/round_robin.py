@@ -116,7 +116,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """Whether the user asked for that by name."""
     solved_: SolvedMembers | None = field(init=False, default=None)
     """What was solved for; ``fit`` drops it in the end."""
-    solved_words_: dict[str, str] = field(init=False, default_factory=dict)
+    solved_words_: Mapping[str, str] | None = field(init=False, default=None)
     """What was solved for, in words, and what rows held back made of it."""
     mixes_orders_: bool = field(init=False, default=False)
     """Whether the sites are learnt in any order but the model's own. ``check`` finds it."""
@@ -132,7 +132,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         if self.members is not None and not isinstance(self.members, int | float | np.number):
             raise ValueError(f"members must be a positive whole number, got {self.members!r}")
         self.choice_, self.race_, self.noise_options_ = self._candidates(), None, {}
-        self.solved_, self.solved_words_ = None, {}
+        self.solved_ = self.solved_words_ = None
         self._find_solvable()
         kinds = (str(self.network),) if self.choice_ is None else self.choice_.kinds
         self.sizes_ = {kind: self.chosen(kind) for kind in kinds}
@@ -334,7 +334,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "network": learnt_networks.told(self.chains[0].conditionals.description()),
             "choice": why if raced is None else raced.told(),
             "race": None if raced is None else raced.found() or None,
-            **self.solved_words_,
+            **(self.solved_words_ or {}),
             "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
@@ -624,7 +624,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _described(self) -> Any:
         raced = {} if self.race_ is None else {"race": asdict(self.race_)}
-        solved = {"solved": self.solved_words_} if self.solved_words_ else {}
+        solved = {"solved": dict(self.solved_words_)} if self.solved_words_ else {}
         return {**super()._described(), "chosen": dict(self.chosen_._asdict()), **raced, **solved}
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
