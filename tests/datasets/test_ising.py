@@ -16,8 +16,8 @@ from chi_square import assert_drawn_from
 from neurise import enumeration as _enumeration
 from neurise.dataset import Dataset
 from neurise.datasets import edwards_anderson, ising
-from neurise.datasets._pairwise import elimination as _elimination
-from neurise.datasets._pairwise import elimination_order as _elimination_order
+from neurise.energies import elimination as _elimination
+from neurise.energies import elimination_order as _elimination_order
 from neurise.enumeration import LIMIT, draw_from_law, pairwise_law
 from neurise.interactions import Interactions
 from neurise.mcmc import tempering
