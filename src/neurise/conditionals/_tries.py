@@ -31,8 +31,8 @@ from neurise.deadline import Work
 from neurise.rows import Rows
 from neurise.space import Space
 
-CONCENTRATIONS = tuple(0.25 * 2.0**power for power in range(14))
-"""Values of c that are compared: from a quarter of an observation to 2048."""
+CONCENTRATIONS = tuple(2.0**power for power in range(-5, 12))
+"""Values of c that are compared: from a 32nd of an observation, for laws of few configurations, to 2048."""
 LEAST = 2
 """Observations that a context needs to be kept. What a single row had is in no tree."""
 CHOICES = 16
