@@ -20,7 +20,7 @@ import neurise  # noqa: E402
 
 
 def test_every_task_can_be_named() -> None:
-    assert {"caltech", "dwave", "mnist", "protein", "qubits"} <= set(TASKS)
+    assert {"caltech", "dwave", "mnist", "not_pairwise", "protein", "qubits"} <= set(TASKS)
     assert [arguments_of([name]).what for name in TASKS] == TASKS
 
 

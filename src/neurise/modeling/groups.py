@@ -23,6 +23,11 @@ class Architecture:
         orders: in how many orders the sites are learnt and generated; the model is the equal mixture of the laws. The first is
             that of the model, the others are random by the seed of ``fit``; or a list of orders, each as ``order`` is given.
             Hard noise alone.
+        energy: solve for the pairwise energy of the data, by maximum likelihood on a graph that the data choose, before any
+            network is trained. Rows held back say whether it answers alone, beside the networks, or not at all;
+            networks that have nothing to add to it after a short run are not trained. None does so where no parameter, nor
+            ``max_steps``, asks for networks, with hard noise of one cycle, complete rows and fewer than 200 sites.
+            False leaves it out, and True insists.
     """
 
     heads: str = "site"
@@ -33,6 +38,11 @@ class Architecture:
     shared_heads: int = 1
     dropout: float = 0.1
     orders: int | Sequence[Sequence[int]] = 1
+    energy: bool | None = None
+
+
+SOLVED = ("energy",)
+"""Parameters of :class:`Architecture` that are ways to solve for conditionals, files of ``modeling/solving``."""
 
 
 @dataclass(frozen=True, kw_only=True)

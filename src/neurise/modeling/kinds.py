@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from neurise.modeling.groups import SOLVED, Architecture
+from neurise.training.settings import Training
 
 FIRST = "site_mlp"
 WIDE = 200
@@ -29,6 +33,17 @@ FOR_SITE_MLP: Mapping[str, Any] = {
     "corrector.clean": 0.0,
 }
 """Parameters that only site_mlp has, or that mean something else for each network, with what they are where nobody sets them."""
+
+
+FOR_NETWORKS: Mapping[str, Any] = {
+    **FOR_SITE_MLP,
+    "network": None,
+    "steps": None,
+    "corrector.anytime": False,
+    **{f"training.{own.name}": own.default for own in fields(Training) if own.name != "validation_fraction"},
+    **{f"architecture.{own.name}": own.default for own in fields(Architecture) if own.name not in SOLVED},
+}
+"""Parameters that say how networks are trained: who sets one wants networks, and nothing is solved for unasked."""
 
 
 class Candidates(NamedTuple):

@@ -1,0 +1,252 @@
+r"""Which pairs of sites interact: candidates by regressions of every site, then decimation by likelihood.
+
+**Candidates.** Every site is regressed on all others. What the loss of a pair would cost both of its sites, in nats of all rows, is
+a first score of it: half of Wald's statistic, each way. Pairs above a low bar are candidates; the bar rises until the laws on them
+can be summed exactly.
+
+**Growth.** The likelihood on the candidates is maximised. In draws of that law every absent pair k has a mean and a covariance with
+what is there, S; the difference g of its mean from that of the data, beyond what S explains of it, would add
+
+.. math:: \tfrac12\, g^\top \bigl[\bigl(\tfrac1N + \tfrac1M\bigr) (F_{kk} - F_{kS} F_{SS}^{-1} F_{Sk})\bigr]^{-1} g
+
+nats, M being the number of draws. Pairs that would add more than they cost join.
+
+**Decimation.** A pair whose loss would lower the likelihood by less than it costs,
+
+.. math:: \tfrac12\, J_{ij}^\top\, \Sigma_{ij}^{-1} J_{ij} < \tau_{ij}, \qquad \Sigma = (N F + c)^{-1},
+
+is dropped, the weakest half of such pairs at a time since one may stand in for another, and the likelihood is maximised again.
+:math:`\tau = \tfrac12 d \log N` for d couplings is the Bayesian criterion; lower ones keep what pays in prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neurise.deadline import Work
+from neurise.energies import maximum_likelihood
+from neurise.energies.exact_laws import exact_laws
+from neurise.energies.family import Family
+from neurise.energies.maximum_likelihood import Aim, Fit
+from neurise.energies.regressions import sample_of
+from neurise.energies.small_regressions import Design, Prior, solve
+from neurise.energies.solved import ExactLaws
+from neurise.rows import Rows
+from neurise.space import Space
+
+BARS = (2.5, 3.5, 5.0, 7.0, 10.0, 15.0, 25.0)
+"""Nats that a candidate's loss costs at least, a number of its table; the first with which the laws can be summed is taken."""
+LEAST_DRAWS, MOST_DRAWS = 20_000, 200_000
+"""Draws that absent pairs are judged by."""
+WIDE = 30.0
+"""Scale of the prior of the regressions: so wide that its curvature is that of the normal law beside it."""
+LEAST_RISE = 0.1
+"""Nats of all rows by which a round of growth must be better to count."""
+AT_ONCE = 256
+"""Absent pairs that are judged at a time."""
+
+
+@dataclass(frozen=True)
+class Regressed:
+    """What regressions of every site on all others say about the pairs."""
+
+    costs: Tensor  # (sites, sites): nats of all rows that the loss of a pair would cost both sites
+    tables: Tensor  # (sites, sites, states, states): the tables of both directions, averaged
+
+    def start(self, family: Family) -> Tensor:
+        """Return couplings to begin with; fields are 0."""
+        first, second = torch.from_numpy(family.edges).unbind(1)
+        sizes = torch.tensor(family.space.digits, dtype=torch.float64)
+        dual = family.basis / sizes[:, None, None]
+        couplings = dual[first].mT @ self.tables[first, second] @ dual[second]
+        one, two, pair = family.pairs.unbind(1)
+        number = family.columns[:, 1]
+        return torch.cat([torch.zeros(family.num_fields).double(), couplings[pair, number[one], number[two]]])
+
+
+@torch.no_grad()
+def regress(rows: Rows, states: int, *, classes: int = 0) -> Regressed:
+    """Regress every site on all others."""
+    sample = sample_of(rows, states, torch.device("cpu"))
+    base = sample.features.new_ones(len(sample.features), 1)
+    if classes and rows.y is not None:
+        base = torch.nn.functional.one_hot(rows.y.cpu()[sample.place].long(), classes).to(sample.features)
+    sites, outcomes = rows.x.shape[1], sample.outcomes
+    design = Design(sample, base, Prior(WIDE, 1.0))
+    every = torch.arange(sites)
+    chosen = torch.stack([torch.cat([every[:u], every[u + 1 :]]) for u in range(sites)])
+    theta = solve(design, chosen, None, rounds=12)
+    costs = design.costs(chosen, theta) * float(sample.count.sum())
+    found = torch.zeros(sites, sites, dtype=costs.dtype).scatter_(1, chosen, costs)
+    own = theta[:, :, base.shape[1] :].double().view(sites, outcomes, sites - 1, outcomes).permute(0, 2, 1, 3)
+    tables = torch.zeros(sites, sites, outcomes, outcomes, dtype=torch.float64)
+    tables[every[:, None], chosen] = own
+    if outcomes == 1:  # one number for token 1 beside token 0, in both sites
+        spins = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64)
+        tables = tables / 4 * spins
+    return Regressed(found + found.T, (tables + tables.permute(1, 0, 3, 2)) / 2)
+
+
+def candidates(costs: Tensor, space: Space, classes: int = 0, device: torch.device | None = None) -> ExactLaws | None:
+    """Return the laws of the pairs above the lowest bar with which they can be summed; None where none will do."""
+    whole = Family.dense(space, classes)
+    cost = costs[tuple(torch.from_numpy(whole.edges).T)].numpy() / whole.numbers
+    for bar in BARS:
+        laws = exact_laws(whole.restricted(cost > bar)[0], device)
+        if laws is not None:
+            return laws
+    return None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How graphs are judged: nats that a coupling and a pair must be worth, and the prior of the couplings (c)."""
+
+    each: float
+    pair: float
+    prior: float
+    seed: int = 0
+    work: Work = field(default_factory=Work)
+
+    def fit(self, laws: ExactLaws, aim: Aim, start: Tensor) -> Fit:
+        """Maximise the likelihood from given parameters on."""
+        return maximum_likelihood.fit(laws, aim, prior=self.prior, start=start, seed=self.seed, work=self.work)
+
+    def price(self, family: Family) -> np.ndarray:
+        """Return the nats that each pair must be worth, (pairs,)."""
+        return np.asarray(self.each * family.numbers + self.pair)
+
+    def height(self, found: Fit) -> float:
+        """Return nats of all rows less what the pairs cost."""
+        return found.count * found.value - float(self.price(found.family).sum())
+
+
+def decimate(found: Fit, aim: Aim, rule: Rule) -> Fit:
+    """Drop pairs that are worth less than they cost, until there are none.
+
+    The curvature says which may go. It underrates strong couplings, so that the likelihood has the last word: where too
+    much was lost, half as many go, and a pair that may not go alone stays for good.
+    """
+    needed, most = set[tuple[int, int]](), len(found.family.edges)
+    while True:
+        costs = wald(found) / rule.price(found.family)
+        free = np.array([tuple(pair) not in needed for pair in found.family.edges.tolist()], dtype=bool)
+        weak = np.flatnonzero((costs < 1) & free)
+        if not len(weak) or not rule.work.left():
+            return found
+        gone = weak[np.argsort(costs[weak], kind="stable")][: min(most, -(-len(weak) // 2))]
+        kept = np.ones(len(found.family.edges), dtype=bool)
+        kept[gone] = False
+        family, places = found.family.restricted(kept)
+        laws = exact_laws(family, _device_of(found.laws))
+        assert laws is not None  # fewer pairs are never wider
+        fewer = rule.fit(laws, aim, found.theta[places])
+        if rule.height(fewer) >= rule.height(found):
+            found, most = fewer, 2 * len(gone)
+        elif len(gone) == 1:
+            needed.add(tuple(found.family.edges[gone[0]].tolist()))
+        else:
+            most = len(gone) // 2
+
+
+def grow(found: Fit, aim: Aim, rule: Rule) -> Fit:
+    """Add pairs and drop pairs in turn while the criterion rises."""
+    while rule.work.left():
+        laws = wider(found, aim, rule)
+        if laws is None:
+            break
+        more = decimate(rule.fit(laws, aim, found.family.carried(found.theta, laws.family)), aim, rule)
+        if rule.height(more) <= rule.height(found) + LEAST_RISE:
+            break
+        found = more
+    return found
+
+
+def wider(found: Fit, aim: Aim, rule: Rule) -> ExactLaws | None:
+    """Return the laws with absent pairs that would be worth their cost; None where there are none, or all are too wide.
+
+    A site is in one new pair at most: what one pair explains need not be explained by its neighbours too.
+    """
+    family = found.family
+    absent = absent_from(family)
+    gains = additions(found, absent, aim, seed=rule.seed) / rule.price(absent)
+    taken, joined = set[int](), list[list[int]]()
+    for place in np.argsort(-gains, kind="stable").tolist():
+        pair = absent.edges[place].tolist()
+        if gains[place] <= 1:
+            break
+        if taken.isdisjoint(pair):
+            joined.append(pair)
+            taken.update(pair)
+    while joined:  # half as many where so many are too wide
+        edges = np.concatenate([family.edges, joined])
+        laws = exact_laws(
+            Family(family.space, edges[np.lexsort(edges.T[::-1])], family.classes), _device_of(found.laws)
+        )
+        if laws is not None:
+            return laws
+        joined = joined[: len(joined) // 2]
+    return None
+
+
+def absent_from(family: Family) -> Family:
+    """Return the family of the pairs that are not there."""
+    there = np.zeros((family.space.sites, family.space.sites), dtype=bool)
+    there[tuple(family.edges.T)] = True
+    whole = Family.dense(family.space, family.classes)
+    return whole.restricted(~there[tuple(whole.edges.T)])[0]
+
+
+def additions(found: Fit, absent: Family, aim: Aim, *, seed: int = 0) -> np.ndarray:
+    """Return what each absent pair would add to the log-likelihood of all rows, in nats, (pairs,)."""
+    family, rng = found.family, np.random.default_rng(seed)
+    draws = int(min(MOST_DRAWS, max(LEAST_DRAWS, 2 * found.count)))
+    samples = [
+        one.draw(max(2, round(draws * s)), rng) for s, one in zip(aim.shares.tolist(), found.solved, strict=True)
+    ]
+    gains, noise = np.empty(len(absent.edges)), 1 / found.count + 1 / draws
+    for start in range(0, len(gains), AT_ONCE):
+        part = Family(family.space, absent.edges[start : start + AT_ONCE], family.classes)
+        both = Family(family.space, np.concatenate([family.edges, part.edges]), family.classes)
+        joint = both.covariance(samples, aim.shares)
+        gap = both.mean(aim.rows) - both.mean_of(samples, aim.shares)
+        across = joint[family.size :, : family.size]
+        inside = (
+            joint[: family.size, : family.size]
+            + torch.eye(family.size, dtype=torch.float64) * maximum_likelihood.SMOOTH
+        )
+        # What the draws miss of the moments that are known explains part of what they miss of the others.
+        slope = torch.linalg.solve(inside, across.T).T
+        left = (joint[family.size :, family.size :] - slope @ across.T) * noise
+        gap = gap[family.size :] - slope @ gap[: family.size]
+        left += torch.eye(len(gap), dtype=torch.float64) * maximum_likelihood.SMOOTH * noise
+        gains[start : start + AT_ONCE] = [
+            0.5 * float(gap[own] @ torch.linalg.solve(left[own, own], gap[own])) for own in _places(part.numbers)
+        ]
+    return gains
+
+
+def wald(found: Fit) -> np.ndarray:
+    """Return what the loss of each pair would cost, in nats of all rows, (pairs,)."""
+    fields = found.family.num_fields
+    covariance, theta = found.covariance()[fields:, fields:], found.theta[fields:]
+    return np.array(
+        [
+            0.5 * float(theta[own] @ torch.linalg.solve(covariance[own, own], theta[own]))
+            for own in _places(found.family.numbers)
+        ]
+    )
+
+
+def _places(numbers: np.ndarray) -> list[slice]:
+    """Return where the numbers of each pair stand."""
+    ends = np.cumsum(numbers).tolist()
+    return [slice(end - number, end) for end, number in zip(ends, numbers.tolist(), strict=True)]
+
+
+def _device_of(laws: ExactLaws) -> torch.device | None:
+    return getattr(laws, "device", None)

@@ -1,0 +1,150 @@
+r"""Learn a pairwise energy from rows: which pairs interact, how strongly, and how certain that is.
+
+The graph is found by regressions, growth and decimation with the extended Bayesian criterion, which charges
+
+.. math:: \tfrac12 d_{ij} \log N + \tfrac12 \log \tbinom q2
+
+nats for a pair with :math:`d_{ij} = (p_i - 1)(p_j - 1)` couplings (:mod:`neurise.energies.graph_selection`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neurise.deadline import Work
+from neurise.energies.family import Family
+from neurise.energies.graph_selection import Rule, candidates, decimate, grow, regress
+from neurise.energies.maximum_likelihood import Aim, Fit
+from neurise.energies.solved import ExactLaws
+from neurise.interactions import Interactions
+from neurise.rows import Rows
+from neurise.space import Space
+
+PRIOR = 1.0
+"""The prior c of couplings on a graph: they are about as large as 1."""
+MOST_REGRESSED = 2000
+"""Columns up to which every site is regressed on all others at once."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """An energy, where it comes from, and what is known of it."""
+
+    found: Fit
+    shares: Tensor  # (kinds,): of the classes
+    words: str  # how it was chosen
+
+    @property
+    def family(self) -> Family:
+        """The graph and the meaning of the parameters."""
+        return self.found.family
+
+    @property
+    def theta(self) -> Tensor:
+        """The parameters, (size,) float64."""
+        return self.found.theta
+
+    @property
+    def laws(self) -> ExactLaws:
+        """How its sums are done."""
+        return self.found.laws
+
+    @property
+    def graph(self) -> np.ndarray:
+        """The pairs that interact, (pairs, 2), i < j."""
+        return self.family.edges
+
+    @property
+    def mean_log_likelihood(self) -> float:
+        """Nats per row that it was learnt from, given the label."""
+        return self.found.value
+
+    def covariance(self) -> Tensor:
+        """Return the covariance of the estimated parameters given the graph, (size, size)."""
+        return self.found.covariance()
+
+    def interactions(self, kind: int = 0) -> Interactions:
+        """Return the law of a class as fields and tables."""
+        return self.family.interactions(self.theta, kind)
+
+    def log_prob(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return the logarithm of the probability of rows of tokens given their labels, (n,) float64."""
+        labels = torch.zeros(len(x), dtype=torch.int64) if y is None else y.cpu().long()
+        found = torch.empty(len(x), dtype=torch.float64)
+        for kind in torch.unique(labels).tolist():
+            here = labels == kind
+            found[here] = self.interactions(kind).log_weight(x.cpu()[here]) - self.found.solved[kind].log_z
+        return found
+
+    def draw(self, n: int, kind: int = 0, *, seed: int) -> Tensor:
+        """Draw independent rows of a class, (n, sites) tokens."""
+        return self.found.solved[kind].draw(n, np.random.default_rng(seed))
+
+
+@dataclass(frozen=True)
+class Declined:
+    """Why no energy was learnt."""
+
+    reason: str
+
+
+def learn(
+    rows: Rows,
+    space: Space,
+    *,
+    classes: int = 0,
+    held: Rows | None = None,
+    device: torch.device | None = None,
+    seed: int = 0,
+    work: Work | None = None,
+) -> Learnt | Declined:
+    """Learn an energy from rows, or say why there is none.
+
+    >>> import torch
+    >>> from neurise.rows import Rows
+    >>> from neurise.space import Space
+    >>> x = torch.tensor([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25, dtype=torch.uint8)
+    >>> learnt = learn(Rows(x), Space(3, 2))
+    >>> learnt.graph.tolist()
+    [[0, 1]]
+    """
+    obstacle = _obstacle(rows, space)
+    if obstacle:
+        return Declined(obstacle)
+    work, aim = work or Work(), Aim.of(replace(rows, fold=None), classes)
+    regressed = regress(rows, space.states, classes=classes)
+    laws = candidates(regressed.costs, space, classes, device)
+    if laws is None:
+        return Declined("so many pairs of sites interact that the sums over all configurations cannot be done")
+    rule = Rule(0.5 * math.log(max(2.0, aim.count)), _choice(space.sites), PRIOR, seed, work)
+    found = rule.fit(laws, aim, regressed.start(laws.family))
+    found = decimate(grow(decimate(found, aim, rule), aim, rule), aim, rule)
+    pairs = space.sites * (space.sites - 1) // 2
+    words = (
+        f"maximum likelihood on {len(found.family.edges)} of {pairs} pairs, found by the extended Bayesian criterion"
+    )
+    return Learnt(found, aim.shares, words)
+
+
+def _choice(sites: int) -> float:
+    """Return the price of choosing one pair among all."""
+    return 0.5 * math.log(max(1, sites * (sites - 1) // 2))
+
+
+def _obstacle(rows: Rows, space: Space) -> str:
+    """Say what stands in the way from the start; nothing is the empty text."""
+    if rows.missing is not None:
+        return "rows have gaps"
+    if len(rows) < 2:
+        return "there are fewer than two rows"
+    if space.sites < 2:
+        return "there is one site only"
+    columns = sum(space.digits) - space.sites
+    if columns > MOST_REGRESSED:
+        return f"there are {columns} numbers in a row, and the limit is {MOST_REGRESSED}"
+    return ""
