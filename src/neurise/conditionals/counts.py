@@ -68,6 +68,11 @@ class Counts(Conditionals):
         made.asks, made.first, made.branches, made.laws = trees.asks, trees.first, trees.branches, trees.laws
         return made.to(frame.constant.device)
 
+    @property
+    def free(self) -> int:
+        """How many numbers are free: one less than there are states, per node."""
+        return len(self.asks) * (self.noise.space.states - 1)
+
     def log_conditional(self, t: Tensor, u: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Follow the rows through the trees of the sites u, (..., states); the step says nothing more."""
         leading = (t + u + x[..., 0]).shape
