@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -86,3 +87,12 @@ def test_ten_rows_are_weighed_by_all_of_them() -> None:
     """One of them held back would decide by chance."""
     model = NeurISE(**SMALL).fit(parities(10), verbose=False)
     assert set(model.shares_) <= {"energy", "counts"}
+
+
+@pytest.mark.parametrize(
+    ("shares", "trusted"), [({"energy": 0.0, "counts": 1.0}, False), ({"energy": 0.1, "counts": 0.9}, True)]
+)
+def test_an_energy_without_a_share_corrects_nothing(shares: dict[str, float], trusted: bool) -> None:
+    found: Any = {name: SimpleNamespace(conditionals=SimpleNamespace(has_clean=name == "energy")) for name in shares}
+    judges = Judges.of(Rows(torch.zeros(1, 2, dtype=torch.uint8)), torch.tensor([-1, -1]), 2)
+    assert solved_members.SolvedMembers(found, judges, [], shares).clean_has_share == trusted
