@@ -188,10 +188,11 @@ class JointModel(TrainedModel):
         return Denoiser(network, noise, schema.constant.to(self.device_), width)
 
     def _draw(self, request: Request) -> Tensor:
-        self._check_request(request)
+        self.check_clamp(request)
         return parallel.sample(self._chain(), request.n, request.y, generator=request.generator)
 
-    def _check_request(self, request: Request) -> None:
+    def check_clamp(self, request: Request) -> None:
+        """Raise NotImplementedError for what a chain that moves all sites cannot do."""
         if request.clamp is not None:
             raise NotImplementedError(
                 f"{type(self).__name__} cannot hold sites fixed while it samples; NeurISE and GGM can (clamp=)"
@@ -202,7 +203,7 @@ class JointModel(TrainedModel):
         from neurise.modeling.trajectory import Chains
         from neurise.sampling.stepwise import joint_moves
 
-        self._check_request(request)
+        self.check_clamp(request)
         chain = self._chain()
         start, steps = chain.start(request.n, generator=request.generator), chain.num_steps
         moves = joint_moves(chain, start, request.y, generator=request.generator)

@@ -63,6 +63,7 @@ class Request(NamedTuple):
     generator: Generator
     sweeps: Any = None  # None: what fit chose
     start: Tensor | None = None  # (n, sites): states at time T to start a reverse chain from
+    quiet: bool = False  # whether whoever asks looks at ``effective_samples_``, and needs no warning
 
 
 class Model(Estimator, ABC):
@@ -129,6 +130,9 @@ class Model(Estimator, ABC):
     @abstractmethod
     def _draw(self, request: Request) -> Tensor:
         """Draw rows of tokens, (n, sites)."""
+
+    def check_clamp(self, request: Request) -> None:
+        """Raise NotImplementedError where sites cannot be held as they are asked to be."""
 
     def _chains(self, request: Request) -> Chains:
         """Return the chains that draw what is asked for, to be told of step by step."""

@@ -27,7 +27,10 @@ from neurise import batching
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals
 from neurise.labels import Labels
+from neurise.networks.parts.walk import Walk
 from neurise.sampling.corrector import Sweeps, correct
+from neurise.sampling.incremental import begin_walk
+from neurise.walks import log_law
 
 FEW_PARTICLES = 10
 """Fewer effective particles than this, or than the rows drawn from them, deserve a warning."""
@@ -89,6 +92,10 @@ class Wish(Protocol):
     def generator(self) -> Generator:
         """Return the source of random numbers."""
 
+    @property
+    def quiet(self) -> bool:
+        """Whether few effective samples are no reason to warn."""
+
 
 def draw_clamped(
     conditionals: Conditionals, wish: Wish, *, labels: Labels | None, sweeps: Sweeps, device: torch.device
@@ -133,7 +140,7 @@ def checked_clamped(
     )
     if not bool(drawn.effective.all()):
         raise ValueError("the model gives the clamped values probability zero: nothing can be drawn")
-    if not drawn.exact and float(drawn.effective.min()) < max(drawn.rows, FEW_PARTICLES):
+    if not drawn.exact and not wish.quiet and float(drawn.effective.min()) < max(drawn.rows, FEW_PARTICLES):
         warnings.warn(
             f"the clamped values are unlikely along the way: {wish.n} rows rest on about "
             f"{float(drawn.effective.sum()):.0f} effective samples; put the clamped sites last in order=, so that they are "
@@ -249,16 +256,20 @@ def weigh(
         trail.start = x.clone()
     effective, log_mean = _effective(log_weight), torch.zeros_like(log_weight[:, 0])
 
+    walk: Walk | None = None
     steps = torch.arange(noise.num_steps, device=device)
     offset = torch.arange(groups, device=device)[:, None] * particles
     somewhere = given.any(0).tolist()
     for t in reversed(range(noise.num_steps)):
-        u, step = t % sites, steps[t : t + 1]
-        log_conditional = conditionals.log_conditional(step, noise.site(step), x, y)
+        (cycle, u), step = divmod(t, sites), steps[t : t + 1]
+        if walk is None or u == noise.top(cycle) - 1:
+            walk = begin_walk(conditionals, x, y, cycle, u + 1)
+        log_conditional = log_law(walk.logits(u), noise.space.states)
         log_step = noise.reverse(log_conditional, x[:, u], step).double()
         uniform = uniforms(rows, generator=generator)
         if not somewhere[u]:
             x[:, u] = draw(log_step, uniform)
+            walk.put(u, x[:, u])
             if trail is not None:
                 trail.moves.append((x[:, u].clone(), None))
             continue
@@ -266,19 +277,24 @@ def weigh(
         token = draw(torch.where(holds[:, u, None], bridge, log_step), uniform)
         factor = torch.where(holds[:, u], _pick(log_step, token) - _pick(bridge, token), 0.0)
         x[:, u] = token
+        walk.put(u, x[:, u])
         log_weight = log_weight + factor.view(groups, particles)
         size = _effective(log_weight)
         effective = torch.minimum(effective, size)
         # Uneven weights waste particles: where half of them are wasted, resample now.
         wasted = (size < particles / 2)[:, None]
+        if not bool(wasted.any()):
+            if trail is not None:
+                trail.moves.append((token, None))
+            continue
         chosen = _systematic(log_weight, particles, generator=generator)
         place = (torch.where(wasted, chosen, torch.arange(particles, device=device)) + offset).flatten()
         again = wasted & (size > 0)[:, None]
         log_mean = log_mean + torch.where(again.squeeze(1), log_weight.logsumexp(1) - math.log(particles), 0.0)
         log_weight = torch.where(again, 0.0, log_weight)
         if trail is not None:
-            trail.moves.append((token, place if bool(wasted.any()) else None))
-        x, y = x[place], None if y is None else y[place]
+            trail.moves.append((token, place))
+        x, y, walk = x[place], None if y is None else y[place], None  # a walk follows rows that stay where they are
 
     chosen = _systematic(log_weight, keep, generator=generator)
     if trail is not None:

@@ -14,12 +14,11 @@ from torch import Generator, Tensor
 
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals, Ordered
-from neurise.networks.parts.walk import Walk
 from neurise.noise.base import SiteNoise
 from neurise.sampling.corrector import Sweeps, swept_sites
-from neurise.sampling.incremental import forgotten
+from neurise.sampling.incremental import begin_walk
 from neurise.sampling.parallel import ParallelChain
-from neurise.walks import Recomputed, log_law
+from neurise.walks import log_law
 
 
 class Move(NamedTuple):
@@ -52,12 +51,9 @@ def reverse_moves(
     states, steps = noise.space.states, torch.arange(noise.num_steps, device=x.device)
     x, past = x.clone(), iter(known or ())
     for cycle in reversed(range(noise.cycles)):
-        top, which = noise.top(cycle), torch.full((1,), cycle, device=x.device)
+        top = noise.top(cycle)
         level = None if known is not None else uniforms(top * n, generator=generator).view(top, n)
-        if forgotten(conditionals, cycle):  # no plan is made for such cycles: samplers leave them out
-            walk: Walk = Recomputed(conditionals, steps[cycle * noise.space.sites :], x.T, y)
-        else:
-            walk = conditionals.walk(x.T.contiguous(), y, which, top=top)
+        walk = begin_walk(conditionals, x, y, cycle, top)
         for u in reversed(range(top)):
             t = cycle * noise.space.sites + u
             log_conditional = log_law(walk.logits(u), states)
@@ -69,7 +65,7 @@ def reverse_moves(
             for _ in range(sweeps.get(t, 0)):
                 yield from _sweep_moves(conditionals.clean, x, y, t, held, generator)
                 if u:
-                    walk = conditionals.walk(x.T.contiguous(), y, which, top=u)
+                    walk = begin_walk(conditionals, x, y, cycle, u)
 
 
 def _sweep_moves(
