@@ -6,16 +6,17 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks, conditionals, exact, likelihood
+from neurise import checks, conditionals, discovery, exact, likelihood
 from neurise.alphabet import Symbols
 from neurise.chain_law import out_of_order
 from neurise.conditionals.base import Conditionals, Frame, Ordered
+from neurise.conditionals.energy_conditionals import EnergyConditionals
 from neurise.conditionals.mixture import Mixture
 from neurise.fields import Field
 from neurise.modeling import partial_chains, partial_rows
@@ -26,6 +27,9 @@ from neurise.modeling.site_terms import SiteTerms
 from neurise.sampling.clamped import draw_clamped
 from neurise.sampling.corrector import Sweeps, checked_sweeps
 from neurise.sampling.reverse import sample
+
+if TYPE_CHECKING:
+    from neurise.modeling.trajectory import Chains
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -120,6 +124,27 @@ class ChainModel(Model):
         """Whether the conditionals of the data itself were learnt, at any site."""
         return bool(self.fitted_params_["corrector"].clean) and self.conditionals.clean.can_sweep
 
+    @property
+    def can_sweep(self) -> bool:
+        """Whether there are conditionals of the data itself to sweep with: taught to the networks, or learnt apart."""
+        taught = bool(self.fitted_params_["corrector"].clean) or self.conditionals.has_clean
+        return taught and self.conditionals.clean.can_sweep
+
+    @property
+    def structure_(self) -> Any:
+        """The couplings, fields and graph of the energy, where one was learnt: a :class:`neurise.structure.Structure`.
+
+        Its errors come from the Fisher information, given the graph. Any other model is asked by
+        :func:`neurise.structure.recover`.
+        """
+        learnt = self.conditionals_.modules() if self.__sklearn_is_fitted__() else ()
+        found = next((part for part in learnt if isinstance(part, EnergyConditionals)), None)
+        if found is None:
+            raise AttributeError(
+                f"this {type(self).__name__} has learnt no energy; neurise.structure.recover(model, X) finds couplings"
+            )
+        return discovery.found("neurise.structure", "of_energy")(found, self.schema_)
+
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
         """Normalise the likelihoods of the p configurations that differ at one place.
 
@@ -174,12 +199,21 @@ class ChainModel(Model):
         if checks.is_number(wanted) and wanted == 0:
             return {}
         anytime = bool(self.fitted_params_["corrector"].anytime)
-        return checked_sweeps(wanted, self.conditionals, clean=self.knows_clean, anytime=anytime)
+        return checked_sweeps(wanted, self.conditionals, clean=self.can_sweep, anytime=anytime)
 
     def _draw(self, request: Request) -> Tensor:
         sweeps = self.sweeps_of(request.sweeps)
         if request.clamp is None:
             return self._draw_from_chains(request, sweeps)
+        self.check_clamp(request)
+        drawn, effective = draw_clamped(
+            self.conditionals, request, labels=self.schema_.labels, sweeps=sweeps, device=self.device_
+        )
+        self.effective_samples_ = effective
+        return drawn
+
+    def check_clamp(self, request: Request) -> None:
+        """Raise NotImplementedError where sites cannot be held."""
         if request.start is not None:
             raise NotImplementedError("start cannot be combined with clamp: given sites start from their own noise")
         if self.is_mixture:
@@ -188,11 +222,6 @@ class ChainModel(Model):
                 f"({len(self.chains)} of them) knows that of the sites that it generates first only; fit with "
                 "architecture__orders=1, the given sites last in order="
             )
-        drawn, effective = draw_clamped(
-            self.conditionals, request, labels=self.schema_.labels, sweeps=sweeps, device=self.device_
-        )
-        self.effective_samples_ = effective
-        return drawn
 
     def _draw_from_chains(self, request: Request, sweeps: Sweeps) -> Tensor:
         """Draw every row from one of the chains, each of which is as likely as the others."""
@@ -210,6 +239,16 @@ class ChainModel(Model):
                 drawn = sample(chain.conditionals, len(rows), y, generator=generator, sweeps=sweeps, start=begin)
                 found[rows.cpu()] = chain.restored(drawn)
         return found
+
+    def _chains(self, request: Request) -> Chains:
+        from neurise.modeling import chain_steps
+
+        return chain_steps.chains_of(self, request)
+
+    def _noising(self, x: Tensor, generator: torch.Generator) -> Chains:
+        from neurise.modeling import chain_steps
+
+        return chain_steps.noising(self, x, generator)
 
     @property
     def has_likelihood(self) -> bool:
