@@ -45,10 +45,8 @@ def _made(found: Fit, words: str, frame: Frame, varies: Tensor, seed: int) -> So
     def again(rows: Rows, work: Work) -> Solved | None:
         if len(rows) < MANY_ROWS:
             return energy(rows, None, frame, seed=seed, work=work)
-        family = found.family
-        own = Aim.of(_sites(rows, varies), family.classes)
-        prior = float(found.penalty[-1] * found.count) if len(family.edges) else 0.0
-        refitted = maximum_likelihood.fit(found.laws, own, prior=prior, start=found.theta, seed=seed, work=work)
+        own = Aim.of(_sites(rows, varies), found.family.classes)
+        refitted = maximum_likelihood.fit(found.laws, own, prior=found.prior, start=found.theta, seed=seed, work=work)
         return _made(refitted, words, frame, varies, seed)
 
     return Solved(conditionals, found.family.size, words, again)
