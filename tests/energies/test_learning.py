@@ -13,7 +13,7 @@ from neurise.energies.exact_laws import exact_laws
 from neurise.energies.family import Family
 from neurise.energies.graph_selection import absent_from, additions, regress, wald
 from neurise.energies.learning import Declined, Learnt, learn
-from neurise.energies.maximum_likelihood import FIELDS, Aim, fit
+from neurise.energies.maximum_likelihood import FIELDS, Aim, Prior, fit
 from neurise.rows import Rows
 from neurise.space import Space
 
@@ -33,7 +33,7 @@ def test_the_gradient_of_the_penalised_likelihood_vanishes(name: str) -> None:
     laws = exact_laws(family)
     rows = drawn(family, parameters(family), 600)
     assert laws is not None
-    found = fit(laws, Aim.of(rows, family.classes), prior=2.0)
+    found = fit(laws, Aim.of(rows, family.classes), prior=Prior(2.0))
     assert found.converged
     shares = np.full(family.kinds, 1 / family.kinds)
     exact = [law(family, found.theta, kind) for kind in range(family.kinds)]
@@ -55,8 +55,8 @@ def test_counts_are_rows_that_occur_often() -> None:
     values, counts = torch.unique(rows.x, dim=0, return_counts=True)
     laws = exact_laws(family)
     assert laws is not None
-    often = fit(laws, Aim.of(Rows(values, weights=counts.double())), prior=1.0)
-    assert float((often.theta - fit(laws, Aim.of(rows), prior=1.0).theta).abs().max()) < 1e-6
+    often = fit(laws, Aim.of(Rows(values, weights=counts.double())), prior=Prior(1.0))
+    assert float((often.theta - fit(laws, Aim.of(rows), prior=Prior(1.0)).theta).abs().max()) < 1e-6
 
 
 def test_a_fit_far_from_the_start_does_not_diverge() -> None:
@@ -65,7 +65,7 @@ def test_a_fit_far_from_the_start_does_not_diverge() -> None:
     x[25:] = 1
     laws = exact_laws(Family.dense(Space(6, 2)))
     assert laws is not None
-    found = fit(laws, Aim.of(Rows(x)), prior=0.1, start=5 * parameters(laws.family))
+    found = fit(laws, Aim.of(Rows(x)), prior=Prior(0.1), start=5 * parameters(laws.family))
     assert found.converged
     assert found.value == pytest.approx(-np.log(2), abs=0.05)
 
@@ -78,10 +78,10 @@ def test_wald_and_additions_foretell_the_change_of_the_likelihood() -> None:
     rows = drawn(family, theta, 3000)
     aim, whole = Aim.of(rows), exact_laws(family)
     assert whole is not None
-    with_it = fit(whole, aim, prior=0.01)
+    with_it = fit(whole, aim, prior=Prior(0.01))
     narrower = exact_laws(family.restricted(np.array([True, True, False]))[0])
     assert narrower is not None
-    without = fit(narrower, aim, prior=0.01)
+    without = fit(narrower, aim, prior=Prior(0.01))
     lost = 3000 * (with_it.value - without.value)
     assert wald(with_it)[2] == pytest.approx(lost, rel=0.25)
     absent = absent_from(without.family)

@@ -28,12 +28,12 @@ import torch
 from torch import Tensor
 
 from neurise.deadline import Work
-from neurise.energies import maximum_likelihood
+from neurise.energies import maximum_likelihood, small_regressions
 from neurise.energies.exact_laws import exact_laws
 from neurise.energies.family import Family
-from neurise.energies.maximum_likelihood import Aim, Fit
+from neurise.energies.maximum_likelihood import Aim, Fit, Prior
 from neurise.energies.regressions import sample_of
-from neurise.energies.small_regressions import Design, Prior, solve
+from neurise.energies.small_regressions import Design, solve
 from neurise.energies.solved import ExactLaws
 from neurise.rows import Rows
 from neurise.space import Space
@@ -46,6 +46,8 @@ WIDE = 30.0
 """Scale of the prior of the regressions: so wide that its curvature is that of the normal law beside it."""
 LEAST_RISE = 0.1
 """Nats of all rows by which a round of growth must be better to count."""
+WORTHLESS = 0.2
+"""Pairs that are worth so small a share of their cost are dropped all at once."""
 AT_ONCE = 256
 """Absent pairs that are judged at a time."""
 
@@ -76,7 +78,7 @@ def regress(rows: Rows, states: int, *, classes: int = 0) -> Regressed:
     if classes and rows.y is not None:
         base = torch.nn.functional.one_hot(rows.y.cpu()[sample.place].long(), classes).to(sample.features)
     sites, outcomes = rows.x.shape[1], sample.outcomes
-    design = Design(sample, base, Prior(WIDE, 1.0))
+    design = Design(sample, base, small_regressions.Prior(WIDE, 1.0))
     every = torch.arange(sites)
     chosen = torch.stack([torch.cat([every[:u], every[u + 1 :]]) for u in range(sites)])
     theta = solve(design, chosen, None, rounds=12)
@@ -104,15 +106,15 @@ def candidates(costs: Tensor, space: Space, classes: int = 0, device: torch.devi
 
 @dataclass(frozen=True)
 class Rule:
-    """How graphs are judged: nats that a coupling and a pair must be worth, and the prior of the couplings (c)."""
+    """How graphs are judged: nats that a coupling and a pair must be worth, and the prior of the couplings."""
 
     each: float
     pair: float
-    prior: float
+    prior: Prior
     seed: int = 0
     work: Work = field(default_factory=Work)
 
-    def fit(self, laws: ExactLaws, aim: Aim, start: Tensor) -> Fit:
+    def fit(self, laws: ExactLaws, aim: Aim, start: Tensor | None = None) -> Fit:
         """Maximise the likelihood from given parameters on."""
         return maximum_likelihood.fit(laws, aim, prior=self.prior, start=start, seed=self.seed, work=self.work)
 
@@ -136,9 +138,10 @@ def decimate(found: Fit, aim: Aim, rule: Rule) -> Fit:
         costs = wald(found) / rule.price(found.family)
         free = np.array([tuple(pair) not in needed for pair in found.family.edges.tolist()], dtype=bool)
         weak = np.flatnonzero((costs < 1) & free)
+        order = weak[np.argsort(costs[weak], kind="stable")]
         if not len(weak) or not rule.work.left():
             return found
-        gone = weak[np.argsort(costs[weak], kind="stable")][: min(most, -(-len(weak) // 2))]
+        gone = order[: min(most, max(-(-len(weak) // 2), int((costs[order] < WORTHLESS).sum())))]
         kept = np.ones(len(found.family.edges), dtype=bool)
         kept[gone] = False
         family, places = found.family.restricted(kept)

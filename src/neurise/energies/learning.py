@@ -1,15 +1,7 @@
-r"""Learn a pairwise energy from rows: which pairs interact, how strongly, and how certain that is.
-
-The graph is found by regressions, growth and decimation with the extended Bayesian criterion, which charges
-
-.. math:: \tfrac12 d_{ij} \log N + \tfrac12 \log \tbinom q2
-
-nats for a pair with :math:`d_{ij} = (p_i - 1)(p_j - 1)` couplings (:mod:`neurise.energies.graph_selection`).
-"""
+"""Learn a pairwise energy from rows: which pairs interact, how strongly, and how certain that is."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,16 +9,14 @@ import torch
 from torch import Tensor
 
 from neurise.deadline import Work
+from neurise.energies.choosing import GRAPH, Setting, choose
 from neurise.energies.family import Family
-from neurise.energies.graph_selection import Rule, candidates, decimate, grow, regress
 from neurise.energies.maximum_likelihood import Aim, Fit
 from neurise.energies.solved import ExactLaws
 from neurise.interactions import Interactions
 from neurise.rows import Rows
 from neurise.space import Space
 
-PRIOR = 1.0
-"""The prior c of couplings on a graph: they are about as large as 1."""
 MOST_REGRESSED = 2000
 """Columns up to which every site is regressed on all others at once."""
 
@@ -36,6 +26,7 @@ class Learnt:
     """An energy, where it comes from, and what is known of it."""
 
     found: Fit
+    selected: Fit  # on the graph of the extended Bayesian criterion: the same, or what tells the structure
     shares: Tensor  # (kinds,): of the classes
     words: str  # how it was chosen
 
@@ -74,12 +65,7 @@ class Learnt:
 
     def log_prob(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return the logarithm of the probability of rows of tokens given their labels, (n,) float64."""
-        labels = torch.zeros(len(x), dtype=torch.int64) if y is None else y.cpu().long()
-        found = torch.empty(len(x), dtype=torch.float64)
-        for kind in torch.unique(labels).tolist():
-            here = labels == kind
-            found[here] = self.interactions(kind).log_weight(x.cpu()[here]) - self.found.solved[kind].log_z
-        return found
+        return self.found.log_prob(x, y)
 
     def draw(self, n: int, kind: int = 0, *, seed: int) -> Tensor:
         """Draw independent rows of a class, (n, sites) tokens."""
@@ -116,24 +102,16 @@ def learn(
     obstacle = _obstacle(rows, space)
     if obstacle:
         return Declined(obstacle)
-    work, aim = work or Work(), Aim.of(replace(rows, fold=None), classes)
-    regressed = regress(rows, space.states, classes=classes)
-    laws = candidates(regressed.costs, space, classes, device)
-    if laws is None:
+    aim = Aim.of(replace(rows, fold=None, stream=None), classes)
+    name, found = choose(aim, Setting(space, classes, device, seed, work or Work()), held)
+    if not found:
         return Declined("so many pairs of sites interact that the sums over all configurations cannot be done")
-    rule = Rule(0.5 * math.log(max(2.0, aim.count)), _choice(space.sites), PRIOR, seed, work)
-    found = rule.fit(laws, aim, regressed.start(laws.family))
-    found = decimate(grow(decimate(found, aim, rule), aim, rule), aim, rule)
-    pairs = space.sites * (space.sites - 1) // 2
+    chosen = found[name]
     words = (
-        f"maximum likelihood on {len(found.family.edges)} of {pairs} pairs, found by the extended Bayesian criterion"
+        f"maximum likelihood on {len(chosen.family.edges)} of {space.sites * (space.sites - 1) // 2} pairs "
+        f"{name}, {chosen.family.size} parameters"
     )
-    return Learnt(found, aim.shares, words)
-
-
-def _choice(sites: int) -> float:
-    """Return the price of choosing one pair among all."""
-    return 0.5 * math.log(max(1, sites * (sites - 1) // 2))
+    return Learnt(chosen, found[GRAPH], aim.shares, words)
 
 
 def _obstacle(rows: Rows, space: Space) -> str:

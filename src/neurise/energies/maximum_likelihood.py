@@ -1,18 +1,25 @@
 r"""Maximum likelihood of the laws of a family, by Newton's method with exact moments.
 
-With the mean :math:`m` of the features in N rows and a penalty that says couplings are a priori normal with variance 1/c,
+With the mean :math:`m` of the features in N rows and a penalty on the couplings,
 
-.. math:: L(\theta) = \theta \cdot m - \sum_y \pi_y \log Z_y(\theta) - \frac{c}{2N} \lVert J \rVert^2
+.. math:: L(\theta) = \theta \cdot m - \sum_y \pi_y \log Z_y(\theta)
+   - \frac1{2N} \sum_{(i,j)} \Bigl[c\, \lVert J_{ij} \rVert^2
+   + (1 + d_{ij}) \log\bigl(1 + \lVert J_{ij} \rVert^2 / s^2\bigr)\Bigr] .
 
-is concave. Its gradient is the difference of the moments, :math:`m - \langle f \rangle_\theta - \tfrac cN J`, its curvature the
-Fisher information :math:`F = \mathrm{cov}_\theta f`, which is estimated from draws of the law: it sets the way and not the goal.
-A step is damped until L rises, so that nothing diverges, and the fit ends when no moment is off by more than a small share
-of its own standard error, :math:`\sqrt{F_{kk}/N}`.
+Couplings are a priori normal with variance 1/c. With a scale s they have a Cauchy law besides, which says that most of the pairs
+have next to none and a few are strong; :math:`s = \infty` leaves it out, and L is concave then. The gradient is the difference of
+the moments, :math:`m - \langle f \rangle_\theta - \lambda \theta`, with
+:math:`\lambda = \tfrac1N [c + (1 + d) / (s^2 + \lVert J \rVert^2)]`; the curvature is the Fisher information
+:math:`F = \mathrm{cov}_\theta f`, which is estimated from draws of the law, plus λ: it sets the way and not the goal. A step is
+damped until L rises, so that nothing diverges. The fit ends when the moments are off by a small share of their standard errors,
+:math:`\sqrt{N g^\top (F + \lambda)^{-1} g / d}` for the gradient g and d parameters.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,8 +30,8 @@ from neurise.energies.family import Family, count_of, shares_of
 from neurise.energies.solved import ExactLaws, Solved
 from neurise.rows import Rows
 
-ENOUGH = 0.05
-"""Share of its standard error that a moment may be off by in the end: the error grows by a thousandth."""
+ENOUGH = 0.03
+"""Share of their standard errors that moments may be off by in the end: the error of the fit grows by less than a thousandth."""
 ROUNDS = 60
 LONGEST = 0.5
 """No parameter changes by more in one step: far away the curvature of the draws says nothing."""
@@ -38,6 +45,34 @@ SMOOTH = 1e-6
 """A curvature for directions in which the draws have none."""
 ROUNDING = 1e-6
 """Heights that differ by less, relative to their size, are equal: they are sums in float32. The slope then tells."""
+
+
+class Prior(NamedTuple):
+    """How large couplings are beforehand: 1/c is the variance of their normal law, s the scale of their Cauchy law."""
+
+    tail: float  # c
+    scale: float = math.inf  # s
+
+    def weights(self, family: Family, theta: Tensor) -> Tensor:
+        """Return N λ of each parameter, (size,)."""
+        found = torch.full((family.size,), FIELDS, dtype=torch.float64)
+        pair = family.pairs[:, 2]
+        numbers = torch.from_numpy(family.numbers).double()
+        each = self.tail + (1 + numbers) / (self.scale**2 + self._squares(family, theta))
+        found[family.num_fields :] = each[pair]
+        return found
+
+    def cost(self, family: Family, theta: Tensor) -> float:
+        """Return the penalty, in nats of all rows."""
+        squares, numbers = self._squares(family, theta), torch.from_numpy(family.numbers).double()
+        heavy = (1 + numbers) * torch.log1p(squares / self.scale**2)
+        fields = FIELDS * theta[: family.num_fields].square().sum()
+        return 0.5 * float((self.tail * squares + heavy).sum() + fields)
+
+    def _squares(self, family: Family, theta: Tensor) -> Tensor:
+        """Return the squared length of the couplings of each pair, (pairs,)."""
+        couplings = theta[family.num_fields :]
+        return couplings.new_zeros(len(family.edges)).index_add_(0, family.pairs[:, 2], couplings.square())
 
 
 @dataclass(frozen=True)
@@ -63,7 +98,7 @@ class Fit:
     value: float  # mean log-likelihood of the rows given their labels, without the penalty
     solved: list[Solved]  # of each class
     fisher: Tensor  # (size, size)
-    penalty: Tensor  # (size,): c/N
+    penalty: Tensor  # (size,): λ
     count: float  # N
     converged: bool
     rounds: int
@@ -84,21 +119,30 @@ class Fit:
         log_z = torch.tensor([solved.log_z for solved in self.solved], dtype=torch.float64)
         return float(self.theta @ self.family.mean(rows) - shares @ log_z)
 
+    def log_prob(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return the log-likelihood of rows of tokens given their labels, (n,) float64."""
+        labels = torch.zeros(len(x), dtype=torch.int64) if y is None else y.cpu().long()
+        found = torch.empty(len(x), dtype=torch.float64)
+        for kind in torch.unique(labels).tolist():
+            here = labels == kind
+            law = self.family.interactions(self.theta, kind)
+            found[here] = law.log_weight(x.cpu()[here]) - self.solved[kind].log_z
+        return found
+
 
 def fit(
     laws: ExactLaws,
     aim: Aim,
     *,
-    prior: float,
+    prior: Prior,
     start: Tensor | None = None,
+    rounds: int = ROUNDS,
     seed: int = 0,
     work: Work | None = None,
 ) -> Fit:
-    """Maximise the likelihood; ``prior`` is c."""
+    """Maximise the penalised likelihood, by so many steps at most."""
     family, count, shares = laws.family, aim.count, aim.shares.tolist()
     mean = family.mean(aim.rows)
-    penalty = torch.full((family.size,), prior / count, dtype=torch.float64)
-    penalty[: family.num_fields] = FIELDS / count
     theta = torch.zeros(family.size, dtype=torch.float64) if start is None else start.clone()
     rng = np.random.default_rng(seed)
     draws = min(MOST_DRAWS, max(LEAST_DRAWS, PER_PARAMETER * family.size))
@@ -108,23 +152,23 @@ def fit(
         for share, one in zip(shares, solved, strict=True):
             value -= share * one.log_z
             gradient -= share * one.moments
-        return value - 0.5 * float(penalty @ at**2), gradient - penalty * at, solved
+        weights = prior.weights(family, at) / count
+        return value - prior.cost(family, at) / count, gradient - weights * at, solved
 
     value, gradient, solved = height(theta)
     converged, made, damping = False, 0, 0.0
     identity = torch.eye(family.size, dtype=torch.float64)
     while True:
         samples = [one.draw(max(2, round(draws * share)), rng) for share, one in zip(shares, solved, strict=True)]
-        fisher = family.covariance(samples, aim.shares)
+        fisher, penalty = family.covariance(samples, aim.shares), prior.weights(family, theta) / count
         curvature = fisher + torch.diag(penalty + SMOOTH)
-        # Where a moment does not vary, neither in the law nor by chance, there is nothing to wait for.
-        error = (torch.diagonal(curvature) / count).sqrt()
-        converged = bool((gradient.abs() <= ENOUGH * error).all())
-        if converged or made >= ROUNDS or (work is not None and not work.left()):
+        newton = torch.linalg.solve(curvature, gradient)
+        converged = count * float(newton @ gradient) <= ENOUGH**2 * family.size
+        if converged or made >= rounds or (work is not None and not work.left()):
             break
         while True:
-            step = torch.linalg.solve(curvature + damping * identity, gradient)
-            step *= min(1.0, LONGEST / float(step.abs().max()))
+            step = torch.linalg.solve(curvature + damping * identity, gradient) if damping else newton
+            step = step * min(1.0, LONGEST / float(step.abs().max().clamp(min=LONGEST)))
             further, slope, there = height(theta + step)
             rise, wanted = further - value, float(step @ gradient)
             flat = abs(rise) <= ROUNDING * max(1.0, abs(value)) and float(step @ slope) >= -0.5 * wanted
@@ -137,5 +181,5 @@ def fit(
             break
         theta, value, gradient, solved, made = theta + step, further, slope, there, made + 1
         damping = damping / MORE if damping > DAMPED else 0.0
-    plain = value + 0.5 * float(penalty @ theta**2)
+    plain = value + prior.cost(family, theta) / count
     return Fit(laws, theta, plain, solved, fisher, penalty, count, converged, made)

@@ -133,8 +133,9 @@ class Enumerated:
         chance = line.cpu().numpy()
         place = np.repeat(np.arange(len(chance)), rng.multinomial(n, chance / chance.sum()))
         rng.shuffle(place)
-        (first, second), shown = self._halves, self._seen[1]
-        level, step = torch.from_numpy(rng.random(n)), max(1, DRAWN // len(second))
+        (first, second), shown = self._halves, self._seen[1].float()
+        between, other = between.float(), other.float()
+        level, step = torch.from_numpy(rng.random(n)).float(), max(1, DRAWN // len(second))
         rows = list[Tensor]()
         for start in range(0, n, step):
             some = torch.from_numpy(place[start : start + step])
