@@ -56,6 +56,7 @@ class EnergyConditionals(Conditionals):
     couplings: Tensor
     table_errors: Tensor
     field_errors: Tensor
+    is_edge: Tensor
 
     def __init__(self, frame: Frame, pairs: int, *, sides: str = "after") -> None:
         super().__init__()
@@ -70,6 +71,9 @@ class EnergyConditionals(Conditionals):
         # Standard errors: of the norm of each pair's table, and of the fields. They belong to the estimate, not to the answers.
         self.register_buffer("table_errors", torch.zeros(pairs, dtype=torch.float64))
         self.register_buffer("field_errors", torch.zeros_like(self.fields))
+        self.register_buffer(
+            "is_edge", torch.ones(pairs, dtype=torch.bool)
+        )  # of the graph, where more pairs have couplings
         self.bytes_per_row = 16 * space.sites + 32 * space.states
         self.register_load_state_dict_post_hook(_check)  # type: ignore[no-untyped-call]
 
@@ -87,10 +91,16 @@ class EnergyConditionals(Conditionals):
         made.couplings.copy_(torch.from_numpy(first.tables))
         return made
 
-    def set_errors(self, tables: Tensor, fields: Tensor) -> None:
-        """Keep the standard errors of the estimate: of the norms of tables, (pairs,), and of fields, as these are."""
+    def describe_estimate(self, tables: Tensor, fields: Tensor, is_edge: Tensor) -> None:
+        """Keep what is known of the estimate: standard errors of the norms of tables, (pairs,), and of fields; its graph."""
         self.table_errors.copy_(tables)
         self.field_errors.copy_(fields)
+        self.is_edge.copy_(is_edge)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made when it is first asked for."""
+        made = ("lookups", "neighbours", "bare", "_twin")
+        return {name: value for name, value in self.__dict__.items() if name not in made}
 
     @property
     def clean(self) -> EnergyConditionals:

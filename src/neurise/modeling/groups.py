@@ -80,7 +80,8 @@ class Corrector:
         clean: share of the examples that teach conditionals of any site, which sweeps need. A network that answers for a whole
             row ("sparse", "masked", "causal") looks at one side of a site: there any value above 0 has the data's own
             conditionals learnt apart, by regressions of every site on a few others.
-        sweeps: how often ``sample`` redraws all sites in the end, unless it is told otherwise; needs ``clean``. None is 0; with
+        sweeps: how often ``sample`` redraws all sites in the end, unless it is told otherwise; needs ``clean``, or an energy
+            that was learnt (:class:`Architecture`), whose own conditionals are used. None is 0; with
             conditionals that were learnt apart, it is the number out of 0 … 16 that brings what is drawn nearest to rows that
             were held back, in its energy and in its correlations, and makes neither worse (``model.sweeps_``).
         anytime: teach conditionals of any site at all times, not only those of the data, so that sweeps may also run

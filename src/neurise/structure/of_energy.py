@@ -16,7 +16,8 @@ from neurise.structure.recovery import Structure
 def of_energy(energy: EnergyConditionals, schema: Schema) -> Structure:
     """Read couplings, fields and the graph off an energy; sites stand where the user has them.
 
-    The errors come from the Fisher information, given the graph: a pair that is not in it has none, NaN. Classes have fields
+    The errors come from the Fisher information, given which pairs have couplings: another pair has no error, NaN. Where few rows
+    made all pairs have couplings, the graph is that of the pairs which the Bayesian criterion chose. Classes have fields
     of their own, of which the mean by frequency is given.
     """
     if isinstance(schema.alphabet, Columns):
@@ -30,10 +31,12 @@ def of_energy(energy: EnergyConditionals, schema: Schema) -> Structure:
     own = zero_sum(energy.couplings.cpu().numpy())
     tables, errors = np.zeros((sites, sites, states, states)), np.full((sites, sites), np.nan)
     adjacency = np.zeros((sites, sites), dtype=bool)
-    for (i, j), table, error in zip(edges.tolist(), own, energy.table_errors.tolist(), strict=True):
+    for (i, j), table, error, is_edge in zip(
+        edges.tolist(), own, energy.table_errors.tolist(), energy.is_edge.tolist(), strict=True
+    ):
         tables[i, j], tables[j, i] = table, table.T
         errors[i, j] = errors[j, i] = error / norm_of_one(states)
-        adjacency[i, j] = adjacency[j, i] = True
+        adjacency[i, j] = adjacency[j, i] = is_edge
     np.fill_diagonal(errors, 0.0)
     frequencies = np.ones(1) if schema.labels is None else schema.labels.frequencies
     constant = tuple(sorted(order[(schema.constant >= 0).numpy()].tolist()))

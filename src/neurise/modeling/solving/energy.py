@@ -12,7 +12,7 @@ from torch import Tensor
 from neurise.conditionals.base import Frame
 from neurise.conditionals.energy_conditionals import EnergyConditionals
 from neurise.deadline import Work
-from neurise.energies import learning, maximum_likelihood
+from neurise.energies import choosing, learning, maximum_likelihood
 from neurise.energies.learning import Learnt
 from neurise.energies.maximum_likelihood import Aim, Fit
 from neurise.interactions import Interactions
@@ -21,7 +21,7 @@ from neurise.rows import Rows
 from neurise.space import Space
 
 MANY_ROWS = 20_000
-"""Rows from which on a graph that most of them have chosen is not chosen again by all of them."""
+"""Rows from which on a graph that most of them have chosen is not chosen again by all of them; nor is it in large spaces."""
 
 
 def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work) -> Solved | None:
@@ -32,24 +32,26 @@ def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work
     found = learning.learn(_sites(rows, varies), space, held=None if held is None else _sites(held, varies), **options)
     if not isinstance(found, Learnt):
         return None
-    return _made(found.found, found.words, frame, varies, seed)
+    return _made(found, found.found, frame, varies, seed)
 
 
-def _made(found: Fit, words: str, frame: Frame, varies: Tensor, seed: int) -> Solved | None:
+def _made(learnt: Learnt, found: Fit, frame: Frame, varies: Tensor, seed: int) -> Solved | None:
     """Make conditionals of a fit to the sites that vary; solved for again, few rows choose the graph anew."""
     conditionals = EnergyConditionals.of(_laws(found, frame, varies), frame)
     if conditionals is None:
         return None
-    conditionals.set_errors(*_errors(found, frame, varies))
+    chosen = set(map(tuple, learnt.selected.family.edges.tolist()))
+    is_edge = torch.tensor([tuple(pair) in chosen for pair in found.family.edges.tolist()], dtype=torch.bool)
+    conditionals.describe_estimate(*_errors(found, frame, varies), is_edge)
 
     def again(rows: Rows, work: Work) -> Solved | None:
-        if len(rows) < MANY_ROWS:
+        if len(rows) < MANY_ROWS and found.family.space.size <= choosing.QUICK:
             return energy(rows, None, frame, seed=seed, work=work)
         own = Aim.of(_sites(rows, varies), found.family.classes)
         refitted = maximum_likelihood.fit(found.laws, own, prior=found.prior, start=found.theta, seed=seed, work=work)
-        return _made(refitted, words, frame, varies, seed)
+        return _made(learnt, refitted, frame, varies, seed)
 
-    return Solved(conditionals, found.family.size, words, again)
+    return Solved(conditionals, found.family.size, learnt.words, again)
 
 
 def _sites(rows: Rows, varies: Tensor) -> Rows:
@@ -74,8 +76,8 @@ def _laws(found: Fit, frame: Frame, varies: Tensor) -> list[Interactions]:
 def _errors(found: Fit, frame: Frame, varies: Tensor) -> tuple[Tensor, Tensor]:
     r"""Return standard errors of the scores of all pairs, (pairs,), and of the fields, (classes, sites, states).
 
-    The score of a pair is the norm of its couplings, :math:`s = \lVert J \rVert`, whose variance is
-    :math:`J^\top \Sigma J / s^2`, times what makes the norm of the table of it. A field is :math:`\varphi_i h_i`.
+    A table :math:`T = (\varphi_i \otimes \varphi_j) J` has the norm t, whose variance is :math:`T^\top \Sigma_T T / t^2`; a field
+    is :math:`\varphi_i h_i`.
     """
     family, covariance = found.family, found.covariance()
     ends = family.num_fields + np.cumsum(family.numbers)
@@ -83,7 +85,6 @@ def _errors(found: Fit, frame: Frame, varies: Tensor) -> tuple[Tensor, Tensor]:
     for number, (end, size) in enumerate(zip(ends.tolist(), family.numbers.tolist(), strict=True)):
         own = slice(end - size, end)
         couplings, block = found.theta[own], covariance[own, own]
-        norm = couplings.norm().clamp(min=1e-12)
         i, j = family.edges[number].tolist()
         basis = torch.kron(
             family.basis[i, :, : family.space.digits[i] - 1], family.basis[j, :, : family.space.digits[j] - 1]
