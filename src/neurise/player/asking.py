@@ -23,6 +23,8 @@ FEW_GROUPS = 8
 TOLD = 0.2
 """Seconds between two messages, after the first."""
 SHOWN_ROWS = 12
+GROUP = 256
+"""Particles of a group: fewer take hardly less time."""
 LOW = 50
 """Effective samples below which the page says that they are few."""
 
@@ -60,7 +62,7 @@ def ask(wish: Wish) -> Iterator[dict[str, Any]]:
     actor, clamp, label, seed = wish.actor, wish.clamp, wish.label, wish.seed
     rows = wish.whole("rows", 64, 2**15, 4096)
     sites, states = wish.sites, actor.model.space_.states
-    size = 256 if sites <= 100 else 64
+    size = GROUP
     tally, told = Tally(sites, states), 0.0
     for number in range(-(-rows // size)):
         group = by_tokens.group(actor.model, size, clamp, label, seed + number)

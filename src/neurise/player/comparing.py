@@ -17,7 +17,7 @@ TOP = 8
 MOST_PAIRS = 600
 BINS = 30
 DATA = "data"
-GROUP, MANY_SITES = 64, 100
+GROUP, MANY_SITES = 256, 100
 """Rows that are drawn at a time where there are many sites: no slice of work should take long."""
 
 

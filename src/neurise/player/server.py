@@ -56,7 +56,7 @@ def serve(stage: Stage, *, host: str = LOCAL, port: int = 0, frames: str = "'non
     if host in ("0.0.0.0", "::"):
         names |= {socket.gethostname().lower(), *_addresses()}
     app = make_app(stage, token=token, hosts={f"{name}:{port}" for name in names}, frames=frames)
-    options = {"log_level": "error", "lifespan": "off", "timeout_graceful_shutdown": 1, "access_log": False}
+    options = {"log_level": "critical", "lifespan": "off", "timeout_graceful_shutdown": 1, "access_log": False}
     server = uvicorn.Server(uvicorn.Config(app, **options, server_header=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True, name="play-server")
     thread.start()

@@ -18,11 +18,12 @@ export class Ask {
     this.field.canvas.id = "ask-field";
     const most = Math.max(...about.symbols.map((own) => own.length));
     const named = about.symbols.find((own) => own.length === most);
+    const palette = this.field.palettes[about.symbols.indexOf(named)];
     this.swatches = h("div", { class: "swatches", role: "radiogroup", "aria-label": "Symbol to hold" },
       ...named.map((symbol, token) => {
         const swatch = h("span", { class: "swatch", "aria-hidden": "true" });
-        swatch.style.background = css(this.field.palette[token]);
-        return h("label", {}, h("input", { type: "radio", name: "brush", value: String(token), checked: token === 1, onchange: () => { this.brush = token; } }), swatch, about.layout.kind === "table" ? `symbol ${token + 1}` : symbol);
+        swatch.style.background = css(palette[token]);
+        return h("label", {}, h("input", { type: "radio", name: "brush", value: String(token), checked: token === 1, onchange: () => { this.brush = token; } }), swatch, h("span", { class: "symbol" }, about.layout.kind === "table" ? `symbol ${token + 1}` : symbol));
       }));
     this.told = h("p", { class: "faint", id: "ask-told", role: "status" });
     this.warning = h("p", { class: "warning", id: "few", hidden: true });
@@ -71,15 +72,26 @@ export class Ask {
   look(site) {
     this.site = site;
     this.place.querySelector("#site-name").textContent = `Site ${this.about.names[site]}${site in state.clamp ? ", held" : ""}`;
+    if (this.about.layout.kind === "table") this.name(site);
     const law = this.found?.mean[site];
     if (!law) return;
     const held = state.clamp[site];
     const rows = this.about.symbols[site].map((symbol, token) => ({
       name: symbol, value: held === undefined ? law[token] : Number(token === held), error: held === undefined ? this.found.error[site][token] : 0,
-      colour: css(this.field.palette[token]), marked: token === held,
+      colour: css(this.field.palettes[site][token]), marked: token === held,
     }));
     const most = rows.length > 16 ? rows.sort((a, b) => b.value - a.value).slice(0, 16) : rows;
     this.detail.replaceChildren(bars(`marginal of site ${this.about.names[site]}`, most));
+  }
+
+  // Columns of a table have symbols of their own: the brush is named after those of the site that is pointed at.
+  name(site) {
+    this.swatches.querySelectorAll("label").forEach((label, token) => {
+      label.hidden = token >= this.about.symbols[site].length;
+      label.querySelector(".symbol").textContent = this.about.symbols[site][token] ?? "";
+      const colour = this.field.palettes[site][token];
+      if (colour) label.querySelector(".swatch").style.background = css(colour);
+    });
   }
 
   draw() {

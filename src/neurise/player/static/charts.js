@@ -28,12 +28,13 @@ export function bars(label, rows) {
   const height = 20, width = 260, left = 84;
   const right = rows.some((row) => row.error) ? 96 : 44;
   const svg = s("svg", { class: "chart", viewBox: `0 0 ${width + right} ${rows.length * height + 2}`, role: "img", "aria-label": label });
-  const room = width - left;
+  // Of many symbols each is unlikely: the bars are drawn larger then, and the numbers say what they are.
+  const room = (width - left) / (rows.length > 8 ? Math.max(...rows.map((row) => row.value), 1e-9) : 1);
   rows.forEach(({ name, value, error, colour, marked }, place) => {
     const y = place * height;
     svg.append(s("text", { x: left - 6, y: y + 14, "text-anchor": "end" }, `${marked ? "▸ " : ""}${String(name).slice(0, 12)}`),
       s("rect", { x: left, y: y + 3, width: Math.max(0.5, value * room), height: height - 6, fill: colour, stroke: "currentColor", "stroke-width": marked ? 1.5 : 0.3 }),
-      s("text", { x: left + room + 4, y: y + 14 }, `${number(value)}${error ? ` ±${number(error)}` : ""}`));
+      s("text", { x: width + 4, y: y + 14 }, `${number(value)}${error ? ` ±${number(error)}` : ""}`));
     if (error) {
       const at = (p) => left + Math.max(0, Math.min(1, p)) * room;
       svg.append(s("line", { x1: at(value - error), x2: at(value + error), y1: y + height / 2, y2: y + height / 2, stroke: "currentColor", "stroke-width": 1.5 }));

@@ -19,7 +19,11 @@ export class Field {
     this.about = about;
     this.sites = about.symbols.length;
     this.states = Math.max(...about.symbols.map((own) => own.length));
-    this.palette = colours(this.states, about.layout.kind);
+    const bySize = new Map();
+    this.palettes = about.symbols.map(({ length }) => {
+      if (!bySize.has(length)) bySize.set(length, colours(length, about.layout.kind));
+      return bySize.get(length);
+    });
     this.onpaint = onpaint;
     this.onlook = onlook;
     this.cursor = -1;
@@ -74,20 +78,20 @@ export class Field {
     const { tokens, laws, errors, held, site: drawn } = this.shown;
     const { x, y, w, h: height } = this.place.boxes[site];
     const pen = this.pen;
-    const law = laws && !(site in held) ? laws[site] : null;
+    const palette = this.palettes[site];
+    const law = laws && !(site in held) ? laws[site].slice(0, palette.length) : null;
     const token = site in held ? held[site] : tokens?.[site];
-    let fill = null;
-    if (law) fill = mixed(law, this.palette);
-    else if (token !== undefined && token !== null && token < this.about.symbols[site].length) fill = this.palette[token];
+    const isTable = this.about.layout.kind === "table";
+    const fill = law ? mixed(law, palette, palette.length > (isTable ? 2 : 8)) : palette[token] ?? null;
+    const banded = law && palette.length > 2 && palette.length <= 8 && w >= 12 && !isTable;
     pen.fillStyle = fill ? css(fill) : this.colour("--mask");
     if (this.about.layout.kind === "graph") {
       pen.beginPath();
       pen.arc(x + w / 2, y + height / 2, w / 2, 0, 7);
       pen.fill();
-    } else if (law && this.states > 2 && this.states <= 8 && w >= 12) this.bands(site, law);
+    } else if (banded) this.bands(site, law);
     else pen.fillRect(x, y, w, height);
-    const banded = law && this.states > 2 && this.states <= 8;
-    if (fill && w >= 16 && this.about.layout.kind !== "image" && !banded) this.write(site, law, token, fill);
+    if (fill && w >= 16 && this.about.layout.kind !== "image" && !banded && (this.margin || !isTable)) this.write(site, law, token, fill);
     if (law && errors && w >= 26 && !banded) this.errorBar(site, law, errors[site], fill);
     const ring = Math.max(1, Math.min(4, w / 10));
     if (site in held) this.frame(x, y, w, height, ring, this.colour("--ink"));
@@ -100,7 +104,7 @@ export class Field {
     const { x, y, w, h: height } = this.place.boxes[site];
     let top = y;
     law.forEach((p, token) => {
-      this.pen.fillStyle = css(this.palette[token]);
+      this.pen.fillStyle = css(this.palettes[site][token]);
       this.pen.fillRect(x, top, w, p * height);
       top += p * height;
     });
@@ -135,7 +139,11 @@ export class Field {
   frame(x, y, w, height, thick, colour) {
     this.pen.lineWidth = thick;
     this.pen.strokeStyle = colour;
-    this.pen.strokeRect(x + thick / 2, y + thick / 2, w - thick, height - thick);
+    if (this.about.layout.kind === "graph") {
+      this.pen.beginPath();
+      this.pen.arc(x + w / 2, y + height / 2, (w - thick) / 2, 0, 7);
+      this.pen.stroke();
+    } else this.pen.strokeRect(x + thick / 2, y + thick / 2, w - thick, height - thick);
   }
 
   at(event) {

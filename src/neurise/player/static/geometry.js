@@ -54,7 +54,7 @@ function graph(sites, edges, room) {
 // Lay sites out in a room of so many pixels across.
 export function arranged(layout, sites, room) {
   if (layout.kind === "graph") return graph(sites, layout.edges, room);
-  if (layout.kind === "table") {
+  if (layout.kind === "table" && room >= 120) {
     const columns = Math.max(1, Math.min(4, Math.floor(room / 170)));
     return grid(sites, columns, 26, 3, Math.floor((room - 3 * columns) / columns));
   }

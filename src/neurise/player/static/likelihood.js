@@ -58,9 +58,12 @@ export class Likelihood {
   }
 
   async read(text) {
+    this.stop();
+    this.reads = (this.reads ?? 0) + 1;
+    const number = this.reads;
     try {
       const { row } = await (await post("read", { text })).json();
-      this.score(row);
+      if (number === this.reads) this.score(row);
     } catch (error) {
       this.told.textContent = explained(error) ?? this.told.textContent;
     }

@@ -24,8 +24,14 @@ export function css([r, g, b]) {
   return `rgb(${r},${g},${b})`;
 }
 
-// The mean colour of a law, mixed in squares, as light mixes.
-export function mixed(law, palette) {
+// The mean colour of a law, mixed in squares, as light mixes. Many colours would mix to mud: then the likeliest one counts, the
+// greyer the less likely it is.
+export function mixed(law, palette, isMud = palette.length > 8) {
+  if (isMud) {
+    const p = Math.max(...law);
+    const best = palette[law.indexOf(p)];
+    return best.map((part) => Math.round(Math.sqrt(p * part ** 2 + (1 - p) * 150 ** 2)));
+  }
   return [0, 1, 2].map((part) => Math.round(Math.sqrt(law.reduce((sum, p, token) => sum + p * palette[token][part] ** 2, 0))));
 }
 

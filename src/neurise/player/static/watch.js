@@ -171,7 +171,7 @@ export class Watch {
     const where = step.s ? ` · site ${this.about.names[step.s[0]]}` : " · all sites";
     this.told.textContent = `${count} · time ${step.t}${where}`;
     if (!step.p) return;
-    const palette = this.list[0].palette;
+    const palette = this.list[0].palettes[step.s[0]];
     const symbols = this.about.symbols[step.s[0]];
     this.law.replaceChildren(bars(`law of site ${this.about.names[step.s[0]]}`, step.p[0].map(([token, value]) => ({
       name: symbols[token] ?? "mask", value, colour: palette[token] ? css(palette[token]) : "#999", marked: token === step.x[0],
