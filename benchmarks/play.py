@@ -16,16 +16,27 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from neurise.experiments._code import machine, version
+from neurise.modeling import by_tokens
+from neurise.player.asking import FIRST, GROUP, MANY_SITES
+from neurise.player.open import opened as opened_stage
 
-QUIET = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage"]
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-dev-shm-usage",
+]
 VIEWPORT = {"width": 1180, "height": 900}
 TIMES = 8
 PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
@@ -91,15 +102,30 @@ def clamps(browser: Browser, url: str, sites: int) -> list[float]:
 
 
 def _clamp(page: Page, site: int) -> float:
-    page.evaluate(f"() => {{ {ASK}.first = null; {ASK}.brush = 0; {ASK}.paint({site}, 'begin'); {ASK}.paint(-1, 'end'); }}")
+    page.evaluate(
+        f"() => {{ {ASK}.first = null; {ASK}.brush = 0; {ASK}.paint({site}, 'begin'); {ASK}.paint(-1, 'end'); }}"
+    )
     return float(until(page, f"() => {ASK}.first"))
+
+
+def processor(name: str, site: int) -> list[float]:
+    """Time the first answer to a clamp by the clock of one processor, which other work does not disturb."""
+    torch.set_num_threads(1)
+    model, found = opened_stage([name], None, layout=None).actors[0].model, []
+    for number in range(TIMES + 1):
+        began = time.process_time()
+        by_tokens.group(model, FIRST if model.space_.sites > MANY_SITES else GROUP, {site: 0}, None, number)
+        found.append(1000 * (time.process_time() - began))
+    return found[1:]
 
 
 def ten_pages(browser: Browser, url: str, sites: int) -> list[float]:
     pages = [opened(browser, f"{url}#view=ask") for _ in range(10)]
     for number, page in enumerate(pages):
         site = (5 * number) % sites
-        page.evaluate(f"() => {{ {ASK}.first = null; {ASK}.brush = 0; {ASK}.paint({site}, 'begin'); {ASK}.paint(-1, 'end'); }}")
+        page.evaluate(
+            f"() => {{ {ASK}.first = null; {ASK}.brush = 0; {ASK}.paint({site}, 'begin'); {ASK}.paint(-1, 'end'); }}"
+        )
     found = [float(until(page, f"() => {ASK}.first")) for page in pages]
     for page in pages:
         page.context.close()
@@ -120,6 +146,7 @@ def main() -> None:
                     "first paint, ms": first_paint(browser, url),
                     "frames per second": [frames(browser, url) for _ in range(3)],
                     "clamp, ms": clamps(browser, url, sites),
+                    "clamp, ms of one core": processor(name, sites // 2),
                     "clamp in ten pages at once, ms": ten_pages(browser, url, sites),
                 }
             for what, values in rows.items():
@@ -131,7 +158,13 @@ def main() -> None:
         browser.close()
     if asked.json is not None:
         load = [round(part, 1) for part in os.getloadavg()]
-        made = {"code": version(""), "machine": machine("cpu"), "cores": os.cpu_count(), "load": load, "figures": figures}
+        made = {
+            "code": version(""),
+            "machine": machine("cpu"),
+            "cores": os.cpu_count(),
+            "load": load,
+            "figures": figures,
+        }
         asked.json.write_text(json.dumps(made, indent=1) + "\n")
 
 

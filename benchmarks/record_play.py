@@ -61,7 +61,9 @@ def hold(film: Film) -> None:
     for site in (5, 6, 10, 9):
         box = film.page.locator("#ask-field").bounding_box()
         assert box is not None
-        film.page.mouse.click(box["x"] + box["width"] * (site % 4 + 0.5) / 4, box["y"] + box["height"] * (site // 4 + 0.5) / 4)
+        film.page.mouse.click(
+            box["x"] + box["width"] * (site % 4 + 0.5) / 4, box["y"] + box["height"] * (site // 4 + 0.5) / 4
+        )
         film.page.wait_for_timeout(200)
         film.until("() => document.querySelector('#ask-progress').value === 1")
         film.shoot(850)

@@ -61,12 +61,14 @@ def compare(wish: Wish) -> Iterator[dict[str, Any]]:
 def _drawn(
     actor: Actor, n: int, clamp: dict[int, int], label: int | None, seed: int
 ) -> Generator[dict[str, Any], None, np.ndarray]:
-    """Draw n rows in groups, telling of each; groups that hold sites count by their weights."""
+    """Draw n rows as ``sample`` does; of many sites in groups, telling of each, which count by their weights."""
     groups = list[by_tokens.Group]()
-    size = GROUP if actor.model.space_.sites > MANY_SITES else n
-    for start in range(0, n, size):
-        groups.append(by_tokens.group(actor.model, min(size, n - start), clamp, label, seed + start))
-        yield {"kind": "progress", "name": actor.name, "done": min(1.0, (start + size) / n)}
+    if actor.model.space_.sites <= MANY_SITES:
+        yield {"kind": "progress", "name": actor.name, "done": 0}
+        return by_tokens.draw(actor.model, n, clamp, label, seed)
+    for start in range(0, n, GROUP):
+        groups.append(by_tokens.group(actor.model, min(GROUP, n - start), clamp, label, seed + start))
+        yield {"kind": "progress", "name": actor.name, "done": min(1.0, (start + GROUP) / n)}
     if not all(group.effective for group in groups):
         raise ValueError("the model gives what is held probability zero")
     rows = np.concatenate([group.tokens for group in groups])
