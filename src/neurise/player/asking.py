@@ -27,6 +27,8 @@ SHOWN_ROWS = 12
 GROUP, FIRST = 256, 32
 """Particles of a group, and of the first one where there are many sites: a rough answer at once beats a better one later."""
 MANY_SITES = 100
+PATIENCE = 4
+"""Groups without a possible particle after which what is held is taken for impossible."""
 LOW = 50
 """Effective samples below which the page says that they are few."""
 
@@ -69,10 +71,13 @@ def ask(wish: Wish) -> Iterator[dict[str, Any]]:
         size = FIRST if number == 0 and sites > MANY_SITES else GROUP
         group = by_tokens.group(actor.model, size, clamp, label, seed + number)
         drawn += size
-        if not group.effective:
+        number += 1
+        if group.effective:
+            tally.add(group)
+        elif not tally.means and (number == PATIENCE or drawn >= rows):
             raise ValueError("the model gives what is held probability zero: nothing can be drawn; clear some sites")
-        tally.add(group)
-        if number == 0 or drawn >= rows or time.monotonic() - told > TOLD:
+        first = bool(tally.means) and not told
+        if first or (tally.means and drawn >= rows) or (told and time.monotonic() - told > TOLD):
             mean, error, worth = tally.result()
             told = time.monotonic()
             yield {
@@ -82,8 +87,7 @@ def ask(wish: Wish) -> Iterator[dict[str, Any]]:
                 "effective": round(worth, 1),
                 "low": worth < LOW,
                 "done": min(1.0, drawn / rows),
-                "rows": group.tokens[:SHOWN_ROWS].tolist() if number == 0 else None,
+                "rows": group.tokens[:SHOWN_ROWS].tolist() if first else None,
             }
         else:
-            yield {"kind": "progress", "done": drawn / rows}
-        number += 1
+            yield {"kind": "progress", "done": min(1.0, drawn / rows)}
