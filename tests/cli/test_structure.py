@@ -134,3 +134,59 @@ def test_wrong_words_about_contacts(folder: Path, tmp_path: Path) -> None:
         assert result.exit_code == 1
         assert message in result.stderr
         assert len(result.stderr.strip().splitlines()) == 1
+
+
+# --- layouts, programmed couplings, structures that a model has ready ---------------------------------------------------
+
+
+def test_programmed_couplings_give_a_temperature(folder: Path, tmp_path: Path) -> None:
+    words = ["structure", folder / "hard", "--data", LAW, "--rows", 300]
+    table = tmp_path / "told.csv"
+    law = neurise.datasets.edwards_anderson(side=2, seed=1, J=0.5)
+    told = neurise.datasets.edwards_anderson(side=2, seed=4, J=0.5)
+    lines = [f"{i},{j},{J}" for (i, j), J in zip(told.edges.tolist(), told.couplings, strict=True)]
+    table.write_text("\n".join(["site,other,J", *lines]), encoding="utf-8")
+    name = LAW.replace("seed=1", "seed=4")
+    by_name, by_table = (json.loads(run(*words, "--programmed", text, "--json").stdout) for text in (name, table))
+    expected = structure.recover(neurise.load(folder / "hard"), law.sample(300, seed=0), programmed=told).temperature
+    assert by_name["temperature"] == by_table["temperature"] == json.loads(json.dumps(expected.to_dict()))
+    figure = tmp_path / "graph.png"
+    shown = run(*words, "--programmed", table, "--layout", "spring", "--figure", figure)
+    assert f"slope {expected.slope:.4f}" in shown.stdout
+    assert figure.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_structure_that_is_ready_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    words = ["structure", folder / "hard", "--data", folder / "rows.npy"]
+    ready = structure.recover(neurise.load(folder / "hard"), np.load(folder / "rows.npy"))
+    ready = replace(ready, errors_by="Fisher information", errors=ready.errors / 3, rule="extended BIC")
+    monkeypatch.setattr(NeurISE, "structure_", ready, raising=False)
+    shown = json.loads(run(*words, "--json").stdout)
+    assert (shown["errors_by"], shown["rule"]) == ("Fisher information", "extended BIC")
+    np.testing.assert_allclose(shown["errors"], ready.errors)
+    asked = json.loads(run(*words, "--threshold", 0.0, "--json").stdout)
+    assert (asked["errors_by"], asked["rule"]) == ("counting", "given")
+    assert "the model has 4 sites" in run(*words[:3], folder / "wide.npy").stderr
+
+
+def test_wrong_words_about_layouts_and_programmed_couplings(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("0,1,0.5\n0,1\n", encoding="utf-8")
+    (tmp_path / "none.csv").write_text("site,other,J\n", encoding="utf-8")
+    (tmp_path / "far.csv").write_text("0,7,0.5\n", encoding="utf-8")
+    words = ["structure", folder / "hard", "--data", folder / "rows.npy", "--contexts", 2]
+    wrong = [
+        (["--layout", "grid"], "--layout is for the graph that --figure draws"),
+        (["--layout", "ring", "--figure", tmp_path / "a.png"], "layout must be one of"),
+        (["--programmed", tmp_path / "two.csv"], "line 2: '0,1' is no SITE,SITE,J"),
+        (["--programmed", tmp_path / "none.csv"], "holds no couplings"),
+        (["--programmed", tmp_path / "far.csv"], "programmed has the key (0, 7)"),
+        (["--programmed", tmp_path / "lost.csv"], "there is no file"),
+        (["--programmed", "hypergraph"], "has no couplings"),
+    ]
+    for more, message in wrong:
+        result = run(*words, *more)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1

@@ -16,10 +16,9 @@ from chi_square import assert_drawn_from
 from neurise import enumeration as _enumeration
 from neurise.dataset import Dataset
 from neurise.datasets import edwards_anderson, ising
-from neurise.datasets._pairwise import elimination as _elimination
-from neurise.datasets._pairwise import elimination_order as _elimination_order
-from neurise.datasets._pairwise import law as _pairwise
-from neurise.enumeration import draw_from_law, pairwise_law
+from neurise.energies import elimination as _elimination
+from neurise.energies import elimination_order as _elimination_order
+from neurise.enumeration import LIMIT, draw_from_law, pairwise_law
 from neurise.interactions import Interactions
 from neurise.mcmc import tempering
 from neurise.space import Space
@@ -275,4 +274,4 @@ def test_tempering_that_fails_says_what_to_do(
 def test_the_limit_of_enumeration() -> None:
     with pytest.raises(ValueError, match=r"2\^27 configurations are too many to write out"):
         pairwise_law(Interactions.ising(np.zeros((0, 2)), np.zeros(0), np.zeros(27)))
-    assert _pairwise.LIMIT >= 2**25
+    assert LIMIT >= 2**25

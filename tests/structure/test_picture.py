@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from neurise import datasets, structure
+from neurise.structure._graph_panel import in_brackets
+from neurise.structure.layouts import places_by
 from neurise.structure.recovery import Structure
 
 
@@ -57,8 +59,8 @@ def test_a_truth_beside_it(side: int, lattice: bool, tmp_path: Path, monkeypatch
     figure = figure_checks.drawn_figure(monkeypatch, lambda: structure.draw(found, tmp_path / "a.png", data))
     figure_checks.check(figure)
     assert len(figure.axes) == 4
-    edges = figure.axes[2].collections
-    assert {part.get_label() for part in edges} == {"no edge", "edges"}
+    _, words = figure.axes[2].get_legend_handles_labels()
+    assert words == ["no edge", "edges"]
     words = ("dotted", "outlined") if lattice else ("rings", "squares")
     assert any(word in figure.axes[1].get_title() for word in words)
 
@@ -69,3 +71,36 @@ def test_positions_that_are_given_are_used(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch, lambda: structure.draw(made(25, 2), tmp_path / "a.pdf", positions=places)
     )
     np.testing.assert_array_equal(figure.axes[0].collections[0].get_offsets(), places)
+
+
+@pytest.mark.parametrize("layout", ["grid", "chimera", "pegasus:4", "zephyr", "spring"])
+def test_every_layout_is_drawn(layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = made(16, 2)
+    figure = figure_checks.drawn_figure(monkeypatch, lambda: structure.draw(found, tmp_path / "a.png", layout=layout))
+    figure_checks.check(figure)
+    places = figure.axes[0].collections[0].get_offsets()
+    np.testing.assert_allclose(places, places_by(layout, 16, edges=found.edges), atol=1e-12)
+    (bars,) = figure.axes[1].containers  # an error for every edge, and for no other pair
+    assert len(bars.lines[2][0].get_segments()) == len(found.edges)
+    with pytest.raises(ValueError, match="not both"):
+        structure.draw(found, tmp_path / "a.png", layout=layout, positions=np.zeros((16, 2)))
+
+
+def test_programmed_couplings_stand_beside_the_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = made(9, 2)
+    told = {(i, i + 1): float(np.sign(found.couplings[i, i + 1])) for i in range(8)}
+    figure = figure_checks.drawn_figure(
+        monkeypatch, lambda: structure.draw(found, tmp_path / "a.png", layout="grid", programmed=told)
+    )
+    figure_checks.check(figure)
+    slope = found.with_programmed(told).temperature.slope
+    assert f"slope β = {slope:.3f}" in figure.axes[1].get_title()
+    assert figure.axes[1].get_xlabel() == "programmed coupling"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [(-1.234, 0.042, "−1.23(4)"), (0.5, 0.3, "+0.5(3)"), (12.0, 4.0, "+12(4)"), (1.0, np.nan, "+1.00")],
+)
+def test_errors_of_the_last_digits(value: float, error: float, text: str) -> None:
+    assert in_brackets(value, error) == text

@@ -65,6 +65,7 @@ class Conditionals(nn.Module, ABC):
     bytes_per_walk: int = 0  # what a walk keeps of one row beyond that, until the row is done
     in_one_pass: bool = False  # whether one evaluation answers for all sites of a row
     walks_in: str = "float32"  # the numbers that walks on a GPU compute with where nobody asks for others
+    has_clean: bool = False  # whether ``clean`` knows the data's own conditionals without having been taught them
     can_sweep: bool = True  # whether it answers from both sides of a site, as a corrector at time 0 asks
     is_certain: bool = False  # whether some sites are answered without a plan, see :meth:`certain`
     laid_out: Mapping[bool, tuple[View, Plan | None]] = MappingProxyType({})  # of the chain, and of sweeps

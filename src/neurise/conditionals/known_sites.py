@@ -34,7 +34,7 @@ class KnownSites(Conditionals):
         self.inner, self.noise, self.unseen = inner, inner.noise, unseen
         self.hide_noised, self.bytes_per_row = inner.hide_noised, inner.bytes_per_row
         self.bytes_per_walk, self.in_one_pass, self.walks_in = inner.bytes_per_walk, inner.in_one_pass, inner.walks_in
-        self.can_sweep = inner.can_sweep
+        self.can_sweep, self.has_clean = inner.can_sweep, inner.has_clean
         self.register_buffer("ignored", inner.ignored, persistent=False)
         self.register_buffer("constant", constant, persistent=False)
         self._known: dict[bool, Tensor] = {}

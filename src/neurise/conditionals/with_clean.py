@@ -19,6 +19,7 @@ class WithClean(Conditionals):
     """
 
     can_sweep = False  # of itself: the part can
+    has_clean = True
 
     def __init__(self, inner: Conditionals, part: Conditionals) -> None:
         super().__init__()

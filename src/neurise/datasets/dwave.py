@@ -11,7 +11,7 @@ from neurise.dataset import Dataset
 from neurise.datasets._annealers.advantage import NAMES, public_reads
 from neurise.datasets._annealers.annealing import simulate
 from neurise.datasets._annealers.imports import as_problem, read, variables_of
-from neurise.datasets._annealers.instances import hardware_graph, random_instance
+from neurise.datasets._annealers.instances import TOPOLOGIES, hardware_graph, random_instance
 from neurise.datasets._annealers.problem import Labels, Problem
 from neurise.datasets._annealers.qpu import connect, sample_machine, working_graph
 from neurise.datasets._annealers.reads import TOLERANCE, Reads
@@ -125,7 +125,8 @@ def _simulated(
     chosen = {**INSTANCE, "qubits": min(2000, len(graph[0])), **_given(instance)}
     labels, known = random_instance(graph, **chosen, seed=seed)
     found = simulate(labels, known, seed=seed, **drawing, **simulated)
-    return replace(found, info={**found.info, "topology": topology, "couplings": chosen["couplings"]})
+    drawn = {"topology": topology, "size": graph_options["size"] or TOPOLOGIES[topology]}
+    return replace(found, info={**found.info, **drawn, "couplings": chosen["couplings"]})
 
 
 def _machine(

@@ -46,4 +46,4 @@ def ising(
     spins = np.array([-1, 1], dtype=np.int8)
     interactions = Interactions.ising(model.edges, model.couplings, model.fields)
     law = PairwiseLaw(interactions, spins, name=name, sampler=sampler, sweeps=sweeps)
-    return law.dataset(model.nodes, model.edges, model.couplings, model.fields, shape)
+    return law.dataset(model.nodes, edges=model.edges, couplings=model.couplings, fields=model.fields, shape=shape)

@@ -51,4 +51,5 @@ def potts(
     symbols = np.arange(states, dtype=np.int8 if states <= 128 else np.int16)
     name = f"potts(side={side}, states={states}, seed={seed})"
     law = PairwiseLaw(interactions, symbols, name=name, sampler=sampler, sweeps=sweeps)
-    return law.dataset(list(range(side * side)), edges, couplings, fields, (side, side))
+    sites = list(range(side * side))
+    return law.dataset(sites, edges=edges, couplings=couplings, fields=fields, shape=(side, side))

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurise import checks, conditionals, exact, likelihood
+from neurise import checks, conditionals, discovery, exact, likelihood
 from neurise.alphabet import Symbols
 from neurise.chain_law import out_of_order
 from neurise.conditionals.base import Conditionals, Frame, Ordered
+from neurise.conditionals.energy_conditionals import EnergyConditionals
 from neurise.conditionals.mixture import Mixture
 from neurise.fields import Field
 from neurise.modeling import partial_chains, partial_rows
@@ -123,6 +124,27 @@ class ChainModel(Model):
         """Whether the conditionals of the data itself were learnt, at any site."""
         return bool(self.fitted_params_["corrector"].clean) and self.conditionals.clean.can_sweep
 
+    @property
+    def can_sweep(self) -> bool:
+        """Whether there are conditionals of the data itself to sweep with: taught to the networks, or learnt apart."""
+        taught = bool(self.fitted_params_["corrector"].clean) or self.conditionals.has_clean
+        return taught and self.conditionals.clean.can_sweep
+
+    @property
+    def structure_(self) -> Any:
+        """The couplings, fields and graph of the energy, where one was learnt: a :class:`neurise.structure.Structure`.
+
+        Its errors come from the Fisher information, given the graph. Any other model is asked by
+        :func:`neurise.structure.recover`.
+        """
+        learnt = self.conditionals_.modules() if self.__sklearn_is_fitted__() else ()
+        found = next((part for part in learnt if isinstance(part, EnergyConditionals)), None)
+        if found is None:
+            raise AttributeError(
+                f"this {type(self).__name__} has learnt no energy; neurise.structure.recover(model, X) finds couplings"
+            )
+        return discovery.found("neurise.structure", "of_energy")(found, self.schema_)
+
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
         """Normalise the likelihoods of the p configurations that differ at one place.
 
@@ -177,7 +199,7 @@ class ChainModel(Model):
         if checks.is_number(wanted) and wanted == 0:
             return {}
         anytime = bool(self.fitted_params_["corrector"].anytime)
-        return checked_sweeps(wanted, self.conditionals, clean=self.knows_clean, anytime=anytime)
+        return checked_sweeps(wanted, self.conditionals, clean=self.can_sweep, anytime=anytime)
 
     def _draw(self, request: Request) -> Tensor:
         sweeps = self.sweeps_of(request.sweeps)

@@ -46,12 +46,12 @@ def learn(job: Any, near: Tensor | None, work: Work) -> RowConditionals:
     most = {} if near is None else {"parents": max(1, int(near.sum(1).max()))}
     network = Sparse(space, frame.noise.num_steps, width=0, classes=frame.classes, sides="both", **most)
     network.to(device).requires_grad_(False).reset(Generator().manual_seed(job.seed))
-    network.begin(*without_fold(job.rows, job.held, 0), frame.constant < 0, work, near)
+    network.take(network.begin(*without_fold(job.rows, job.held, 0), frame.constant < 0, work, near))
     return RowConditionals(network, frame)
 
 
 @torch.no_grad()
-def best_sweeps(asked: Conditionals, part: RowConditionals, held: Rows | None, *, seed: int, work: Work) -> int:
+def best_sweeps(asked: Conditionals, part: Conditionals, held: Rows | None, *, seed: int, work: Work) -> int:
     r"""Return how many sweeps bring what the chain draws nearest to rows that were held back; 0 where there are none.
 
     Two things are compared: the mean of the energy, here minus the log-pseudo-likelihood
@@ -100,7 +100,7 @@ def fewest(energies: Sequence[float], pairs: Sequence[float]) -> int:
     return next(place for place, score in enumerate(scores) if score <= best + TIE)
 
 
-def _energies(part: RowConditionals, x: Tensor, y: Tensor | None) -> Tensor:
+def _energies(part: Conditionals, x: Tensor, y: Tensor | None) -> Tensor:
     """Return minus the log-pseudo-likelihood of rows (n, sites) over the sites that vary, (n,)."""
     found = []
     for rows in part.blocks(len(x)):
@@ -139,7 +139,8 @@ def _products(part: Sample, columns: slice) -> tuple[Tensor, Tensor]:
 def _excess(first: Tensor, second: Tensor, own: Sample, truth: Sample) -> float:
     """Return the square of the difference of two means over the square of its standard error; values are (n, 1)."""
     means, errors = [], []
-    for values, part in ((first, own), (second, truth)):
+    for given, part in ((first, own), (second, truth)):
+        values = given.to(part.weight)
         mean = part.weight @ values
         means.append(mean)
         errors.append(part.weight @ (values - mean).square() * _share(part))

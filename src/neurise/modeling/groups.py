@@ -19,10 +19,19 @@ class Architecture:
         group: sites per place of a transformer, network="causal": the more, the faster, and the less it looks closely.
         attention_heads: heads of each of its layers; by default one for 64 channels.
         shared_heads: so many of its heads have the same keys and values, so that rows take less memory while they are drawn.
-        dropout: share of the channels that a transformer leaves out at random while it learns.
+        dropout: share of the channels that a transformer leaves out at random while it learns; None chooses by the data, the
+            fewer rows the more.
         orders: in how many orders the sites are learnt and generated; the model is the equal mixture of the laws. The first is
             that of the model, the others are random by the seed of ``fit``; or a list of orders, each as ``order`` is given.
             Hard noise alone.
+        energy: solve for the pairwise energy of the data, by maximum likelihood on a graph that the data choose, before any
+            network is trained. Rows held back say whether it answers alone, beside the networks, or not at all;
+            networks that have nothing to add to it after a short run are not trained. None does so where no parameter, nor
+            ``max_steps``, asks for networks, with hard noise of one cycle, complete rows and fewer than 200 sites.
+            False leaves it out, and True insists.
+        counts: count how often each site held each token where the sites generated before it were as they are now, and fall
+            back on fewer of these where that was seldom seen. It takes seconds, joins the others as an energy does, and is what
+            remains of memorising: where rows are many for the space, its share grows. None, False and True as for an energy.
     """
 
     heads: str = "site"
@@ -31,8 +40,14 @@ class Architecture:
     group: int = 4
     attention_heads: int | None = None
     shared_heads: int = 1
-    dropout: float = 0.1
+    dropout: float | None = None
     orders: int | Sequence[Sequence[int]] = 1
+    energy: bool | None = None
+    counts: bool | None = None
+
+
+SOLVED = ("energy", "counts")
+"""Parameters of :class:`Architecture` that are ways to solve for conditionals, files of ``modeling/solving``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +80,8 @@ class Corrector:
         clean: share of the examples that teach conditionals of any site, which sweeps need. A network that answers for a whole
             row ("sparse", "masked", "causal") looks at one side of a site: there any value above 0 has the data's own
             conditionals learnt apart, by regressions of every site on a few others.
-        sweeps: how often ``sample`` redraws all sites in the end, unless it is told otherwise; needs ``clean``. None is 0; with
+        sweeps: how often ``sample`` redraws all sites in the end, unless it is told otherwise; needs ``clean``, or an energy
+            that was learnt (:class:`Architecture`), whose own conditionals are used. None is 0; with
             conditionals that were learnt apart, it is the number out of 0 … 16 that brings what is drawn nearest to rows that
             were held back, in its energy and in its correlations, and makes neither worse (``model.sweeps_``).
         anytime: teach conditionals of any site at all times, not only those of the data, so that sweeps may also run

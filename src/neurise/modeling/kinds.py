@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from neurise.modeling.groups import SOLVED, Architecture
+from neurise.training.settings import Training
 
 FIRST = "site_mlp"
 WIDE = 200
@@ -31,6 +35,17 @@ FOR_SITE_MLP: Mapping[str, Any] = {
 """Parameters that only site_mlp has, or that mean something else for each network, with what they are where nobody sets them."""
 
 
+FOR_NETWORKS: Mapping[str, Any] = {
+    **FOR_SITE_MLP,
+    "network": None,
+    "steps": None,
+    "corrector.anytime": False,
+    **{f"training.{own.name}": own.default for own in fields(Training) if own.name != "validation_fraction"},
+    **{f"architecture.{own.name}": own.default for own in fields(Architecture) if own.name not in SOLVED},
+}
+"""Parameters that say how networks are trained: who sets one wants networks, and nothing is solved for unasked."""
+
+
 class Candidates(NamedTuple):
     """Kinds of networks, in the order in which they are preferred where they cannot be told apart, and why these.
 
@@ -54,5 +69,6 @@ def candidates(rows: int, sites: int, asked: tuple[str, ...], *, gpu: bool) -> C
     if sites < WIDE:
         return Candidates((FIRST,), f"{FIRST}: fewer than {WIDE} sites vary")
     if rows < MANY_ROWS * sites:
-        return Candidates((FIRST, "sparse"), f"{WIDE} sites or more, fewer than {MANY_ROWS} rows each", together=True)
+        kinds = (FIRST, "sparse", "causal") if gpu else (FIRST, "sparse")
+        return Candidates(kinds, f"{WIDE} sites or more, fewer than {MANY_ROWS} rows each", together=True)
     return Candidates(("causal" if gpu else "masked", "sparse"), f"{WIDE} sites or more, {MANY_ROWS} rows each or more")

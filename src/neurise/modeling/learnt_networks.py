@@ -17,7 +17,8 @@ def shares(described: Mapping[str, Any]) -> dict[str, float]:
 
 def kinds(described: Mapping[str, Any]) -> list[str]:
     """Return the kinds of networks, each once; pairwise terms beside a network are none of their own."""
-    return list(dict.fromkeys(str(_parts(member)[-1]["network"]) for _, member in members(described)))
+    found = (_parts(member)[-1]["network"] for _, member in members(described) if "network" in member)
+    return list(dict.fromkeys(map(str, found)))
 
 
 def told(described: Mapping[str, Any]) -> str:
@@ -43,6 +44,8 @@ def members(described: Mapping[str, Any], weight: float = 1.0) -> Iterator[tuple
 
 
 def _parts(member: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if "network" not in member:  # what was solved for
+        return [{"network": str(member["answers"]).removesuffix("_conditionals")}]
     network = member["network"]
     parts: list[Mapping[str, Any]] = network.get("sum", [network])
     return parts

@@ -147,7 +147,7 @@ def hold(
     scores, ran, lost = dict[str, Tensor](), dict[str, Job](), list[BaseException]()
     whole = work.part(1.0, what="choosing", unit="kinds of networks", total=len(jobs))
     for number, (kind, job) in enumerate(jobs.items()):
-        own, part = _shortened(job, steps[kind]), whole.part(1 / (len(jobs) - number))
+        own, part = shortened(job, steps[kind]), whole.part(1 / (len(jobs) - number))
         try:
             own.run(replace(part, verbose=False, shown=None), checkpoint=None, resume=False)
         except (TrainingDiverged, MemoryError, torch.OutOfMemoryError) as error:
@@ -162,9 +162,9 @@ def hold(
         whole.shown.progress.close()
     if not ran:
         raise lost[0]
-    is_whole = not _asked(work)
+    is_whole = not asked(work)
     left = kept(scores, together=together) if scores else list(ran)
-    left = [kind for kind in ran if _agreed(work, kind in left)]
+    left = [kind for kind in ran if agreed(work, kind in left)]
     if not is_whole:  # the best so far, which can be used as it is
         left = [min(scores, key=lambda kind: float(scores[kind].mean()))] if scores else left[:1]
     means = {kind: float(scores[kind].mean()) if kind in scores else None for kind in jobs}
@@ -173,7 +173,7 @@ def hold(
     return Race(means, dict(steps), rows, left, is_whole, work.spent), ran
 
 
-def _shortened(job: Job, steps: int) -> Job:
+def shortened(job: Job, steps: int) -> Job:
     """Return a job like another one, with a network of its own and fewer steps."""
     objective: Any = job.objective
     if job.prepare is not None:
@@ -182,13 +182,13 @@ def _shortened(job: Job, steps: int) -> Job:
     return replace(job, objective=alike, settings=replace(job.settings, max_steps=steps), history=[])
 
 
-def _asked(work: Work) -> bool:
+def asked(work: Work) -> bool:
     """Whether Ctrl-C has asked any process to end."""
     asked = work.interrupts.asked
     return asked if work.agree is None else work.agree(0.0, asked)[1]
 
 
-def _agreed(work: Work, own: bool) -> bool:
+def agreed(work: Work, own: bool) -> bool:
     """Return what the leader of several processes says."""
     return own if work.agree is None else bool(work.agree(float(own), False)[0])
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from numbers import Number
 from operator import attrgetter
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -25,10 +25,10 @@ from neurise.deadline import Work
 from neurise.energies.pairwise_regression import fit_terms, freeze_terms
 from neurise.fields import Field
 from neurise.losses import Loss
-from neurise.modeling import clean_part, learnt_networks, race
+from neurise.modeling import clean_part, learnt_networks, race, solved_members
 from neurise.modeling.chain_model import ChainModel
-from neurise.modeling.groups import Architecture, Chain, Corrector
-from neurise.modeling.kinds import FIRST, FOR_SITE_MLP, Candidates, candidates
+from neurise.modeling.groups import SOLVED, Architecture, Chain, Corrector
+from neurise.modeling.kinds import FIRST, FOR_NETWORKS, FOR_SITE_MLP, WIDE, Candidates, candidates
 from neurise.modeling.loaded import check_known_sites, checked_sizes
 from neurise.modeling.model import Run
 from neurise.modeling.orders import Order, orders_of
@@ -38,6 +38,7 @@ from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.row_objective import RowObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
 from neurise.modeling.sizes import Sizes, suited
+from neurise.modeling.solved_members import NETWORKS, SolvedMembers
 from neurise.modeling.trained import Job, TrainedModel
 from neurise.networks.base import RowNetwork, SiteNetwork
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
@@ -48,10 +49,23 @@ from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.step import examples_at_once, noised, slices
 
-WEIGHING, CALIBRATING = 0.05, 0.25
+WEIGHING, CALIBRATING = 0.05, 0.4
 """The shares of a limited time that are kept for weighing the kinds of members, and for a calibration."""
 PIECES = 16
 """Slices of examples where the time is looked at between two of them."""
+
+
+class Together(NamedTuple):
+    """Networks that answer together, those among them that have not learnt from the first fold, and the number of weights."""
+
+    conditionals: Conditionals
+    apart: list[tuple[Conditionals, float]]  # with their shares; none where there are no folds
+    parameters: int
+
+    @property
+    def unseen(self) -> Conditionals:
+        """What they say of rows that are held back."""
+        return Committee(*zip(*self.apart, strict=True)) if self.apart else self.conditionals
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -68,6 +82,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         "corrector": Corrector,
     }
 
+    for_networks: ClassVar[Mapping[str, Any]] = FOR_NETWORKS
+    """Parameters that say how networks are trained, and what they are where nothing is asked for."""
     for_site_mlp: ClassVar[Mapping[str, Any]] = FOR_SITE_MLP
     """Parameters that are made for this network, and what they are where nothing is asked for."""
 
@@ -94,6 +110,14 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """Which sites are known to depend on each other directly, (sites, sites) booleans, if any are."""
     calibrates_: bool = field(init=False, default=False)
     """Whether the conditionals are corrected in the end, by ``_calibrated``."""
+    solves_: tuple[str, ...] = field(init=False, default=())
+    """What is solved for before any network is trained, files of ``modeling/solving``. ``check`` finds it."""
+    insists_: bool = field(init=False, default=False)
+    """Whether the user asked for that by name."""
+    solved_: SolvedMembers | None = field(init=False, default=None)
+    """What was solved for; ``fit`` drops it in the end."""
+    solved_words_: Mapping[str, str] | None = field(init=False, default=None)
+    """What was solved for, in words, and what rows held back made of it."""
     mixes_orders_: bool = field(init=False, default=False)
     """Whether the sites are learnt in any order but the model's own. ``check`` finds it."""
 
@@ -108,6 +132,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         if self.members is not None and not isinstance(self.members, int | float | np.number):
             raise ValueError(f"members must be a positive whole number, got {self.members!r}")
         self.choice_, self.race_, self.noise_options_ = self._candidates(), None, {}
+        self.solved_ = self.solved_words_ = None
+        self._find_solvable()
         kinds = (str(self.network),) if self.choice_ is None else self.choice_.kinds
         self.sizes_ = {kind: self.chosen(kind) for kind in kinds}
         kind, best, make = kinds[0], self.chosen_, discovery.found("neurise.networks", kinds[0])
@@ -140,7 +166,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
             checks.positive_whole(f"architecture__{name}", getattr(self.architecture, name))
         if self.architecture.attention_heads is not None:
             checks.positive_whole("architecture__attention_heads", self.architecture.attention_heads)
-        checks.share("architecture__dropout", self.architecture.dropout)
+        if self.architecture.dropout is not None:
+            checks.share("architecture__dropout", self.architecture.dropout)
         checks.unseen(self.chain.unseen, self.schema_.space.states)
         checks.positive_whole("chain__stretch", best.stretch)
         if best.stretch > 1 and not self._takes_stretches(make):
@@ -159,10 +186,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
             )
         wanted = 0 if self.corrector.sweeps is None else self.corrector.sweeps
         sweeps = checks.whole("corrector__sweeps", wanted, checks.MOST_STEPS)
-        if (sweeps or self.corrector.anytime) and not clean:
+        if (sweeps and not self.solves_ and not clean) or (self.corrector.anytime and not clean):
             raise ValueError(
                 f"corrector__sweeps={self.corrector.sweeps}, corrector__anytime={self.corrector.anytime}: sweeps need a "
-                "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say"
+                "network that was taught conditionals of any site: set corrector__clean above 0, 0.25 say; or an energy, "
+                "which is learnt where nothing asks for networks alone (architecture__energy)"
             )
         if issubclass(make, RowNetwork):
             refuse_rows(
@@ -182,15 +210,46 @@ class RoundRobinModel(ChainModel, TrainedModel):
         """Return the kinds of networks that may suit the data; None where the user named one."""
         if self.network is not None:
             return None
-        asked = []
-        for name, default in self.for_site_mlp.items():
-            value = attrgetter(name)(self)
-            if value is not default and not (isinstance(value, str | Number) and value == default):
-                asked.append(f"{name.replace('.', '__')}={value!r}" if np.ndim(value) == 0 else name.replace(".", "__"))
+        asked = self._asked_for(self.for_site_mlp)
         if self._has_gaps:
             asked.append(f"{self.schema_.gaps:,} missing values")
         varying = int((self.schema_.constant < 0).sum())
         return candidates(self.schema_.count, varying, tuple(asked), gpu=self.device_.type == "cuda")
+
+    def _asked_for(self, parameters: Mapping[str, Any]) -> list[str]:
+        """Return those of some parameters that were set to another value than where nothing is asked for."""
+        asked = []
+        for name, default in parameters.items():
+            value = attrgetter(name)(self)
+            if value is not default and not (isinstance(value, str | Number) and value == default):
+                asked.append(f"{name.replace('.', '__')}={value!r}" if np.ndim(value) == 0 else name.replace(".", "__"))
+        return asked
+
+    def _find_solvable(self) -> None:
+        """Find what is solved for: what the user insists on, or, where nothing asks for networks, all that is not refused."""
+        insisted, open_ones, why = list[str](), list[str](), None
+        for name in SOLVED:
+            value = getattr(self.architecture, name)
+            if value is None:
+                open_ones.append(name)
+            elif checks.flag(f"architecture__{name}", value):
+                insisted.append(name)
+        if not self._is_hard or self.cycles != 1 or self.chain.steps is not None or self.chain.kind != "round_robin":
+            why = "it is for hard noise of one cycle: keep_prob=0, cycles=1 and the chain as it is by default"
+        elif self._has_gaps:
+            why = f"it is for complete rows, and {self.schema_.gaps:,} values are missing"
+        elif not (isinstance(self.architecture.orders, Number) and self.architecture.orders == 1):
+            why = "it is for one order of the sites: architecture__orders=1"
+        elif self.choice_ is not None and len(self.choice_.kinds) > 1:
+            why = f"several kinds of networks race here ({', '.join(self.choice_.kinds)}); name one with network="
+        elif self.device_.type not in ("cpu", "cuda"):
+            why = f"it needs double precision, which {self.device_} does not have"
+        if insisted and why is not None:
+            raise ValueError(f"architecture__{insisted[0]}=True: {why}; or leave it out")
+        is_open = why is None and self.choice_ is not None and self.schema_.space.sites < WIDE
+        is_open = is_open and not insisted and not self._asked_for(self.for_networks)
+        self.solves_ = tuple(insisted or (open_ones if is_open else ()))
+        self.insists_ = bool(insisted)
 
     @property
     def chosen_(self) -> Sizes:
@@ -219,8 +278,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         best = best._replace(**{name: value for name, value in own.items() if value is not None})
         wanted = self.architecture.pairwise
         if wanted is None:
-            # Beside another kind there are none: its own linear part takes their place.
-            alone = self.choice_ is None or len(self.choice_.kinds) == 1
+            # Beside another kind they are worth their time on a GPU alone: a linear part of its own takes their place.
+            alone = self.choice_ is None or len(self.choice_.kinds) == 1 or self.device_.type == "cuda"
             wanted = alone and best.pairwise and best.members > 1 and self._is_hard and kind == FIRST
             wanted = wanted and not self._has_gaps
         stretch = self.chain.stretch
@@ -270,17 +329,19 @@ class RoundRobinModel(ChainModel, TrainedModel):
         best, noise, orders = self.chosen_, self.chains[0].conditionals.noise, len(self.chains)
         kinds = [f"{share:.2f} {kind}" for kind, share in self.shares_.items()]
         why, raced = None if self.choice_ is None else self.choice_.why, self.race_
+        trained = bool(learnt_networks.kinds(self.chains[0].conditionals.description()))
         return {
             "noise": f"{self.chain.kind}, keep_prob={noise.keep_prob:g}, {noise.num_steps:,} steps",
             "network": learnt_networks.told(self.chains[0].conditionals.description()),
             "choice": why if raced is None else raced.told(),
             "race": None if raced is None else raced.found() or None,
+            **(self.solved_words_ or {}),
             "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
-            "batch size": best.batch_size,
-            "stretch": best.stretch if best.stretch > 1 else None,
-            "learning rate": best.learning_rate,
+            "batch size": best.batch_size if trained else None,
+            "stretch": best.stretch if best.stretch > 1 and trained else None,
+            "learning rate": best.learning_rate if trained else None,
             "sweeps": (self.sweeps_ if self.corrector.sweeps is None else self.corrector.sweeps) or None,
         }
 
@@ -328,10 +389,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
             batch_size=best.batch_size,
             members=best.members,
         )
-        options = {"width": best.width, "depth": best.depth, "classes": frame.classes}
+        options: dict[str, Any] = {"width": best.width, "depth": best.depth, "classes": frame.classes}
         for name in make.options:
             if hasattr(self.architecture, name):
-                options[name] = getattr(self.architecture, name)
+                value = getattr(self.architecture, name)
+                options[name] = getattr(best, name, None) if value is None else value
         if "gaps" in make.options:
             options["gaps"] = self._has_gaps
         extras: dict[str, Any] = {
@@ -365,7 +427,33 @@ class RoundRobinModel(ChainModel, TrainedModel):
             orders = orders_of(self.architecture.orders, self.schema_.order, run.seed)
         for order in orders:
             found += self._jobs_in(order, kind, rows, held, run)
+        # A number of steps asks for networks.
+        if self.solves_ and (self.insists_ or run.max_steps is None) and not found[0].is_known:
+            return self._solved_first(found, run.max_steps or self.sizes_[kind].steps, run)
         return found
+
+    def _solved_first(self, jobs: list[Job], steps: int, run: Run) -> list[Job]:
+        """Solve for what needs no training, and return the networks that are still to be trained."""
+        if jobs[0].rows.stream is not None and not self.insists_:
+            return jobs  # those that are in memory are a small part
+
+        def judged(own: Sequence[Job]) -> Conditionals:
+            return self._together(own, run=run, work=Work()).unseen
+
+        self.solved_, self.race_, left = solved_members.settle(self.solves_, jobs, steps, judged, run)
+        lacking = [name for name in self.solves_ if self.solved_ is None or name not in self.solved_.found]
+        if lacking and self.insists_:
+            raise ValueError(
+                f"architecture__{lacking[0]}=True: it cannot be solved for exactly with these rows "
+                f"({self.schema_.space.sites} sites, {len(jobs[0].rows):,} rows, "
+                f"{0 if jobs[0].held is None else len(jobs[0].held):,} held back); leave it out"
+            )
+        if self.corrector.sweeps and (self.solved_ is None or self.solved_.clean is None):
+            raise ValueError(
+                f"corrector__sweeps={self.corrector.sweeps}: sweeps need the energy of the data, and it cannot be solved for "
+                "exactly with these rows; set corrector__clean above 0, 0.25 say"
+            )
+        return left
 
     def _raced(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
         """Let the kinds of networks race, and train those that are left, on the same rows."""
@@ -401,6 +489,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         """
         best, fraction = self.sizes_[kind], self.training.validation_fraction
         half = best.members // 2 if best.pairwise and best.members % 2 == 0 and self._is_hard else 0
+        half = 0 if len(self.sizes_) > 1 else half  # beside another kind, a kind is one job
         kinds = [(half, True), (half, False)] if half else [(best.members, best.pairwise)]
         with torch.device("meta"):  # how large a network is should be known before memory is taken
             objectives = self._objectives(kind, kinds, order)
@@ -440,7 +529,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
         cleaning = clean_part.CLEANING * bool(self.corrector.clean and self.is_of_rows)
-        return WEIGHING * (len(jobs) > 1) + CALIBRATING * self.calibrates_ + cleaning
+        return WEIGHING * (len(jobs) > 1 or self.solved_ is not None) + CALIBRATING * self.calibrates_ + cleaning
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
@@ -448,25 +537,61 @@ class RoundRobinModel(ChainModel, TrainedModel):
         chains = []
         for order, group in groupby(jobs, key=attrgetter("order")):
             chains.append(Ordered(self._learnt(list(group), rows.in_order(order), run, work), order))
+        self.solved_ = None  # its rows are not kept
         one = len(chains) == 1 and chains[0].order is None
         self.conditionals_ = (chains[0].conditionals if one else Mixture(chains)).lay_out()
 
     def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
-        """Return what the members of all jobs of one order say together.
+        """Return what the members of all jobs of one order say together, and what was solved for."""
+        solved, together = self.solved_, None
+        if not any(map(attrgetter("is_meta"), jobs[0].objective.network.parameters())):  # else they were never trained
+            together = self._together(jobs, run=run, work=work)
+        learnt, shares = (None if together is None else together.conditionals), {NETWORKS: 1.0}
+        if solved is not None:
+            shares = solved.weighed(*(None, 0) if together is None else (together.unseen, together.parameters))
+            self.solved_words_ = solved_members.told(solved.words, shares)
+            learnt = solved.joined(learnt, rows, work)
+        assert learnt is not None
+        is_whole = self.stopped_ not in ("interrupted", "constant", "diverged")
+        if self.calibrates_ and is_whole and shares.get(NETWORKS) == 1.0:
+            learnt = self._calibrated(learnt, jobs, rows, run, work)
+        part: Conditionals | None = None
+        self.sweeps_ = 0
+        if self.corrector.clean and self.is_of_rows and self.stopped_ not in ("interrupted", "diverged"):
+            part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
+            learnt = WithClean(learnt, part)
+        elif solved is not None and not learnt.has_clean:
+            part = solved.clean
+            learnt = learnt if part is None else WithClean(learnt, part)
+        frame_of: Any = attrgetter("objective.frame")
+        constant = frame_of(jobs[0]).constant
+        if bool((constant >= 0).any()):
+            learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
+        # What was preferred to an energy is not corrected by it, unless the user says so.
+        has_say = solved is not None and solved.clean_has_share and self.stopped_ != "interrupted"
+        is_trusted = bool(self.corrector.clean) or has_say
+        if part is not None and self.corrector.sweeps is None and is_trusted:
+            aside = without_fold(jobs[0].rows, jobs[0].held, 0)[1]
+            self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)
+        return learnt
+
+    def _together(self, jobs: Sequence[Job], *, run: Run, work: Work) -> Together:
+        """Return what the networks of all jobs of one order say together.
 
         Rows held back say what each kind is worth, where there is time to ask.
         """
-        groups, held = list[list[Conditionals]](), jobs[0].held
+        groups, held, sizes = list[list[Conditionals]](), jobs[0].held, list[int]()
         objectives: list[Any] = list(map(attrgetter("objective"), jobs))
-        asked, constant = objectives[0].one_by_one(), objectives[0].frame.constant
+        asked = objectives[0].one_by_one()
         for objective in objectives:
             groups.append(objective.members())
+            sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
         shares = [1 / len(jobs)] * len(jobs)
         if len(jobs) > 1 and held is not None and not jobs[0].is_known:
             weighing = work.part(1 - CALIBRATING * self.calibrates_)
             held = held if held.x.device == self.device_ else held.to(self.device_)
             drawn = noised(asked, held, torch.Generator(self.device_).manual_seed(run.seed))
-            answers, sizes, every = list[list[Tensor]](), list[int](), slice(0, len(drawn.x_u))
+            answers, every = list[list[Tensor]](), slice(0, len(drawn.x_u))
             for objective in objectives:
                 pieces = list[Tensor]()
                 size = examples_at_once(objective, self.device_)
@@ -475,27 +600,16 @@ class RoundRobinModel(ChainModel, TrainedModel):
                     if weighing.left():
                         pieces.append(objective.answers(objective.network, piece).double().log_softmax(-1))
                 answers.append(pieces)
-                sizes.append(sum(map(Tensor.numel, objective.network.parameters())))
             if weighing.left():
                 shares = find_shares(list(map(torch.cat, answers)), drawn.x_u, sizes)
-        members, weights = list[Conditionals](), list[float]()
+        members, weights, apart = list[Conditionals](), list[float](), list[tuple[Conditionals, float]]()
         for group, share in zip(groups, shares, strict=True):
             if share or len(self.sizes_) == 1:  # of several kinds of networks, one that has no say is left out
                 members += group
                 weights += [share / len(group)] * len(group)
+                apart.append((group[0], share))
         learnt = members[0] if len(members) == 1 else Committee(members, weights)
-        if self.calibrates_ and self.stopped_ not in ("interrupted", "constant", "diverged"):
-            learnt = self._calibrated(learnt, jobs, rows, run, work)
-        part, self.sweeps_ = None, 0
-        if self.corrector.clean and self.is_of_rows and self.stopped_ not in ("interrupted", "diverged"):
-            part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
-            learnt = WithClean(learnt, part)
-        if bool((constant >= 0).any()):
-            learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
-        if part is not None and self.corrector.sweeps is None:
-            aside = without_fold(jobs[0].rows, jobs[0].held, 0)[1]
-            self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)
-        return learnt
+        return Together(learnt, apart if jobs[0].rows.fold is not None else [], sum(sizes))
 
     def _calibrated(self, learnt: Conditionals, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Correct the conditionals that were learnt, for a model that does so."""
@@ -507,13 +621,15 @@ class RoundRobinModel(ChainModel, TrainedModel):
         stack = Stack(objective.network.networks())
         stack.load_state_dict({name: tensor.detach().clone() for name, tensor in state.average.items()})
         own = replace(job, objective=replace(objective, network=stack.requires_grad_(False)))
-        before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected on the way
+        before, self.stopped_ = self.stopped_, "interrupted"  # nothing is corrected or weighed on the way
+        solved, self.solved_ = self.solved_, None
         self.adopt([own], job.rows, Run(job.seed, None, False, None, None, None, 0.0), Work())
-        self.stopped_ = before
+        self.stopped_, self.solved_ = before, solved
 
     def _described(self) -> Any:
         raced = {} if self.race_ is None else {"race": asdict(self.race_)}
-        return {**super()._described(), "chosen": dict(self.chosen_._asdict()), **raced}
+        solved = {"solved": dict(self.solved_words_)} if self.solved_words_ else {}
+        return {**super()._described(), "chosen": dict(self.chosen_._asdict()), **raced, **solved}
 
     def _restore(self, tensors: Mapping[str, Tensor], learnt: Any) -> None:
         described = Field(learnt, "learnt")
@@ -522,6 +638,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
         super()._restore(tensors, learnt)
         if "chosen" in described:  # for another device other sizes might suit
             kinds = learnt_networks.kinds(learnt["conditionals"])
-            self.sizes_ = {kinds[0]: checked_sizes(described["chosen"])}
+            self.sizes_ = {kinds[0] if kinds else FIRST: checked_sizes(described["chosen"])}
+        if "solved" in described:
+            own = described["solved"].entries()
+            self.solved_words_ = {entry.name.rpartition(".")[2]: entry.text() for entry in own}
         if "race" in described:
             self.race_ = race.checked(described["race"])

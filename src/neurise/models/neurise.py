@@ -24,6 +24,7 @@ from neurise.rows import Rows
 
 WIDE, MANY_ROWS = 128, 2**14
 """Calibration is tried by default from so many sites on, where errors of many conditionals add up, and up to so many rows."""
+LOSS = "tempered_screening(0.75)"
 MOST_COLUMNS = 2**13
 """Sites times states up to which it is: the corrections that are compared are matrices of so many rows."""
 
@@ -64,8 +65,14 @@ class NeurISE(RoundRobinModel):
 
     search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}
     for_site_mlp: ClassVar[Mapping[str, Any]] = {**RoundRobinModel.for_site_mlp, "graph": None}
+    for_networks: ClassVar[Mapping[str, Any]] = {
+        **RoundRobinModel.for_networks,
+        "graph": None,
+        "loss": LOSS,
+        "calibrate": None,
+    }
 
-    loss: str = "tempered_screening(0.75)"
+    loss: str = LOSS
     graph: Any = None
     calibrate: bool | None = None
     calibration_: str | None = field(init=False, default=None)

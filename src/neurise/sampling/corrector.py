@@ -32,8 +32,9 @@ def checked_sweeps(wanted: Any, conditionals: Conditionals, *, clean: bool, anyt
             raise ValueError(f"sweeps at time {t}: the chain has the times 0 … {conditionals.noise.num_steps - 1}")
         if sweeps and t == 0 and not clean:
             raise ValueError(
-                f"sweeps={sweeps} needs a network that knows the conditionals of the data itself: fit with "
-                "corrector__clean above 0, 0.25 say (of a network of rows, a fit that was interrupted has none)"
+                f"sweeps={sweeps} needs the conditionals of the data itself: those of an energy, where one was learnt "
+                "(architecture__energy), or of a network that was taught them: fit with corrector__clean above 0, 0.25 say "
+                "(of a network of rows, a fit that was interrupted has none)"
             )
         if sweeps and t > 0 and not (clean and anytime):
             raise ValueError(

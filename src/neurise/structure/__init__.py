@@ -11,6 +11,7 @@ from neurise.structure.contact_map import draw_contacts
 from neurise.structure.contact_scores import Contacts, contacts
 from neurise.structure.picture import draw
 from neurise.structure.recovery import Structure, recover
+from neurise.structure.temperature import Temperature, effective_temperature
 from neurise.structure.truth import Comparison, Roc, compare, roc
 
 __all__ = [
@@ -18,10 +19,12 @@ __all__ = [
     "Contacts",
     "Roc",
     "Structure",
+    "Temperature",
     "compare",
     "contacts",
     "draw",
     "draw_contacts",
+    "effective_temperature",
     "recover",
     "roc",
 ]

@@ -55,6 +55,12 @@ def average(source: LawSource, x: np.ndarray, masses: np.ndarray, *, verbose: bo
         return Averages(weighed / total[:, None, None], total, np.concatenate(singles))
 
 
+def field_weights(singles: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """How much each context tells about the field of each site, (R, sites)."""
+    weights: np.ndarray = masses[:, None] * information(singles)
+    return weights
+
+
 def fields_of(tables: np.ndarray, singles: np.ndarray, x: np.ndarray, masses: np.ndarray) -> np.ndarray:
     r"""Fields that are left when the tables, (sites, sites, states, states), are taken off the log-conditionals.
 
@@ -64,7 +70,7 @@ def fields_of(tables: np.ndarray, singles: np.ndarray, x: np.ndarray, masses: np
     (sites, states); NaN at a site that never varies. What such a site does to the others is part of their fields.
     """
     sites, states = singles.shape[1:]
-    weights = masses[:, None] * information(singles)  # (R, sites)
+    weights = field_weights(singles, masses)
     clean = np.where((weights > 0)[..., None], singles, 0.0)
     seen = (x[:, :, None] == np.arange(states)).reshape(len(x), -1).astype(float)
     known = np.nan_to_num(tables).transpose(1, 3, 0, 2).reshape(sites * states, sites * states)  # [(j, b), (i, a)]

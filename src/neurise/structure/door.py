@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ class Question:
     masses: np.ndarray  # (R,) how much of the data each stands for
     constant: tuple[int, ...]  # sites that the model was shown one symbol of
     shape: tuple[int, ...] | None
+    labels: Sequence[Any] | None  # what the data set calls its sites, where it has names for them
 
 
 def ask(model: Any, data: Any, *, y: Any, cycle: int | None, rows: int | None, seed: int) -> Question:
@@ -62,7 +63,16 @@ def ask(model: Any, data: Any, *, y: Any, cycle: int | None, rows: int | None, s
     constant = tuple(sorted(_constant(model)))
     shape = data.shape if isinstance(data, Dataset) else None
     # Each of the chosen rows stands for as many of the distinct ones, whatever its mass.
-    return Question(source, alphabet.symbols, x[chosen], masses[chosen] * (len(x) / len(chosen)), constant, shape)
+    masses = masses[chosen] * (len(x) / len(chosen))
+    return Question(source, alphabet.symbols, x[chosen], masses, constant, shape, labels_of(data))
+
+
+def labels_of(data: Any) -> Sequence[Any] | None:
+    """Return the names of the sites of a data set, the numbers of qubits say; None where there are none."""
+    if not isinstance(data, Dataset):
+        return None
+    found: Sequence[Any] | None = data.info.get("qubit_ids", data.info.get("nodes"))
+    return found
 
 
 def _rows(data: Any, seed: int) -> tuple[np.ndarray, np.ndarray | None, str]:

@@ -11,17 +11,18 @@ For a learnt law it varies with the context, which is taken from data, and is av
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from neurise import shown
 from neurise.extras import need
-from neurise.structure.averages import average, fields_of
+from neurise.structure.averages import average, field_weights, fields_of
 from neurise.structure.door import ask
 from neurise.structure.gauge import couplings_of, norm_of_one, scores_of
 from neurise.structure.sources import pairs_of
+from neurise.structure.temperature import Temperature, effective_temperature
 from neurise.structure.threshold import select
 
 
@@ -35,13 +36,16 @@ class Structure:
     symbols: np.ndarray  # (states,), in the order of the tables
     tables: np.ndarray  # (sites, sites, states, states); [i, j, a, b] = [j, i, b, a]
     fields: np.ndarray  # (sites,) the h of h σ for two states, σ = +1 the second symbol; else (sites, states)
-    errors: np.ndarray  # (sites, sites): standard error of a score that comes from counting as many rows
+    errors: np.ndarray  # (sites, sites): standard errors of the scores; of the couplings, for two states
     adjacency: np.ndarray  # (sites, sites) booleans
     threshold: float | None  # score above which a pair is an edge, where one number decides
     rule: str  # "given", "two groups" or "four standard errors"
     constant: tuple[int, ...]  # sites that never vary
     rows: int  # distinct rows that served as contexts
     shape: tuple[int, ...] | None = None
+    field_errors: np.ndarray | None = None  # of the form of the fields: their standard errors, where they are known
+    errors_by: str = "counting"  # what the errors come from: counting as many rows, or "Fisher information"
+    temperature: Temperature | None = None  # where the programmed couplings are known
 
     def __repr__(self) -> str:
         return shown.record(self)
@@ -99,8 +103,16 @@ class Structure:
             "couplings": self.couplings.tolist(),
             "scores": self.scores.tolist(),
             "errors": self.errors.tolist(),
+            "errors_by": self.errors_by,
             "fields": self.fields.tolist(),
+            "field_errors": None if self.field_errors is None else self.field_errors.tolist(),
+            "temperature": None if self.temperature is None else self.temperature.to_dict(),
         }
+
+    def with_programmed(self, programmed: Any, *, labels: Sequence[Hashable] | None = None) -> Structure:
+        """Return the same with an effective temperature; see :func:`neurise.structure.effective_temperature`."""
+        found = effective_temperature(self.couplings, self.errors, programmed, labels=labels)
+        return replace(self, temperature=found)
 
 
 def recover(
@@ -111,6 +123,7 @@ def recover(
     cycle: int | None = None,
     rows: int | None = None,
     threshold: float | None = None,
+    programmed: Any = None,
     seed: int = 0,
     verbose: bool | None = None,
 ) -> Structure:
@@ -138,6 +151,9 @@ def recover(
             cycle · sites + place of the site. They belong to laws that are already noised, and their couplings are weaker.
         rows: how many distinct rows to take as contexts; by default as many as need about 2^18 evaluations of the model.
         threshold: score above which a pair is an edge.
+        programmed: couplings that a machine was told: a data set, a matrix, or a dictionary by pairs of sites, in the sign of
+            :math:`\mu \propto \exp(\sum J\sigma\sigma)`. The learnt couplings over these are an inverse temperature
+            (:func:`neurise.structure.effective_temperature`).
         seed: of the choice of rows.
         verbose: show progress: always, never, or, by default, where it takes long.
     """
@@ -156,7 +172,10 @@ def recover(
     with np.errstate(divide="ignore"):
         error = np.where(unknown, np.nan, (1 - 1 / states) / norm_of_one(states) / np.sqrt(found.weights))
     chosen, used, rule = select(scores_of(pairs), error, threshold)
-    return Structure(
+    with np.errstate(divide="ignore"):
+        field_error = (1 - 1 / states) / np.sqrt(field_weights(found.singles, asked.masses).sum(axis=0))
+    field_error[list(asked.constant)] = np.nan
+    structure = Structure(
         symbols=asked.symbols,
         tables=tables,
         fields=fields[:, 1] if states == 2 else fields,
@@ -167,7 +186,9 @@ def recover(
         constant=tuple(np.flatnonzero(np.isnan(fields).any(axis=1)).tolist()),
         rows=len(asked.x),
         shape=asked.shape,
+        field_errors=field_error if states == 2 else field_error[:, None].repeat(states, axis=1),
     )
+    return structure if programmed is None else structure.with_programmed(programmed, labels=asked.labels)
 
 
 def _square(values: np.ndarray, sites: int) -> np.ndarray:

@@ -11,13 +11,14 @@ being eliminated and the one that the first row is tied to.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neurise.datasets._pairwise.elimination_order import EliminationPlan
+from neurise.energies.elimination_order import EliminationPlan
 from neurise.interactions import Interactions
 
 DOUBLE = 2**24
@@ -35,44 +36,14 @@ class Elimination:
 
     def __init__(self, model: Interactions, plan: EliminationPlan) -> None:
         self.space, self.plan = model.space, plan
-        self.place = {site: place for place, site in enumerate(plan.order)}
+        dtype = torch.float64 if plan.entries <= DOUBLE else torch.float32
         self.kept: list[np.ndarray] = []  # for each site, logits relative to state 0, (states − 1, configurations of N)
-        self.log_z = self._forward(model)
 
-    def _forward(self, model: Interactions) -> float:
-        states, log_z = self.space.states, 0.0
-        dtype = torch.float64 if self.plan.entries <= DOUBLE else torch.float32
-        waiting: list[list[Factor]] = [[] for _ in self.plan.order]  # with the site that they meet first
-        for site, field in enumerate(model.fields):
-            waiting[site].append(((site,), torch.from_numpy(field)))
-        for (i, j), table in zip(model.edges.tolist(), model.tables, strict=True):
-            first, second = sorted((i, j), key=self.place.__getitem__)
-            oriented = table if first == i else table.T
-            waiting[first].append(((first, second), torch.from_numpy(oriented.ravel())))
-        for site, scope in zip(self.plan.order, self.plan.scopes, strict=True):
-            factors, waiting[site] = sorted(waiting[site], key=lambda factor: len(factor[0])), []
-            joint = factors[0]
-            for factor in factors[1:]:  # the small ones first: only the last sums are large
-                joint = self._added(joint, factor)
-            values = joint[1].view(states, -1)
+        def keep(values: Tensor) -> None:
             self.kept.append((values[1:] - values[0]).to(dtype).numpy())
-            message = torch.logaddexp(values[0], values[1]) if states == 2 else torch.logsumexp(values, 0)
-            if scope:
-                waiting[scope[0]].append((scope, message))
-            else:
-                log_z += float(message)
-        return log_z
 
-    def _added(self, one: Factor, two: Factor) -> Factor:
-        """Sum of two factors over the sites of both."""
-        scope = tuple(sorted({*one[0], *two[0]}, key=self.place.__getitem__))
-        shapes: tuple[list[int], list[int]] = ([], [])
-        # Neighbouring sites that are in the same factors are one axis: an array of twenty axes would be slow.
-        for inside, run in groupby(scope, lambda site: (site in one[0], site in two[0])):
-            size = self.space.states ** len(list(run))
-            for shape, present in zip(shapes, inside, strict=True):
-                shape.append(size if present else 1)
-        return scope, (one[1].view(shapes[0]) + two[1].view(shapes[1])).view(-1)
+        fields, tables = torch.from_numpy(model.fields), torch.from_numpy(model.tables)
+        self.log_z = float(log_z(plan, model.edges, fields, tables, keep))
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draw n independent rows, (n, sites) tokens."""
@@ -92,3 +63,50 @@ class Elimination:
             weight = np.exp(logits - logits.max(axis=0))
             x[site] = (uniform[:, site] * weight.sum(axis=0) >= weight.cumsum(axis=0)[:-1]).sum(axis=0)
         return np.ascontiguousarray(x.T)
+
+
+def log_z(
+    plan: EliminationPlan,
+    edges: np.ndarray,
+    fields: Tensor,
+    tables: Tensor,
+    keep: Callable[[Tensor], None] = lambda values: None,
+) -> Tensor:
+    r"""Return :math:`\log \sum_x e^{H(x)}` of fields (sites, states) and tables (pairs, states, states), a scalar.
+
+    It can be differentiated: :math:`\partial \log Z / \partial W_{ij}(a, b) = \mu(x_i = a, x_j = b)`, and likewise for
+    fields. ``keep`` is shown :math:`T_v` of every site, (states, configurations of N), in the order of elimination.
+    """
+    states = fields.shape[1]
+    place = {site: number for number, site in enumerate(plan.order)}
+    waiting: list[list[Factor]] = [[((site,), field)] for site, field in enumerate(fields)]
+    for (i, j), table in zip(edges.tolist(), tables, strict=True):
+        first, second = sorted((i, j), key=place.__getitem__)
+        oriented = table if first == i else table.T
+        waiting[first].append(((first, second), oriented.reshape(-1)))
+    total = fields.new_zeros(())
+    for site, scope in zip(plan.order, plan.scopes, strict=True):
+        factors, waiting[site] = sorted(waiting[site], key=lambda factor: len(factor[0])), []
+        joint = factors[0]
+        for factor in factors[1:]:  # the small ones first: only the last sums are large
+            joint = _added(joint, factor, place, states)
+        values = joint[1].view(states, -1)
+        keep(values)
+        message = torch.logaddexp(values[0], values[1]) if states == 2 else torch.logsumexp(values, 0)
+        if scope:
+            waiting[scope[0]].append((scope, message))
+        else:
+            total = total + message.squeeze(0)
+    return total
+
+
+def _added(one: Factor, two: Factor, place: dict[int, int], states: int) -> Factor:
+    """Sum of two factors over the sites of both."""
+    scope = tuple(sorted({*one[0], *two[0]}, key=place.__getitem__))
+    shapes: tuple[list[int], list[int]] = ([], [])
+    # Neighbouring sites that are in the same factors are one axis: an array of twenty axes would be slow.
+    for inside, run in groupby(scope, lambda site: (site in one[0], site in two[0])):
+        size = states ** len(list(run))
+        for shape, present in zip(shapes, inside, strict=True):
+            shape.append(size if present else 1)
+    return scope, (one[1].reshape(shapes[0]) + two[1].reshape(shapes[1])).view(-1)

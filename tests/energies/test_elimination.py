@@ -16,9 +16,9 @@ from scipy import stats
 
 from neurise.dataset import Dataset
 from neurise.datasets import edwards_anderson
-from neurise.datasets._pairwise import elimination as _elimination
-from neurise.datasets._pairwise import elimination_order as _elimination_order
-from neurise.datasets._pairwise.elimination import Elimination
+from neurise.energies import elimination as _elimination
+from neurise.energies import elimination_order as _elimination_order
+from neurise.energies.elimination import Elimination
 from neurise.interactions import Interactions
 from neurise.mcmc import parallel_tempering
 

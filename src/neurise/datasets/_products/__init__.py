@@ -1,0 +1,1 @@
+"""Spins with products of any number of them in the energy."""

@@ -1,0 +1,222 @@
+"""Members of a committee that are solved for before any network is trained: who they are, and what they are worth.
+
+They learn from the rows that validate nothing, and rows held back say what each is worth. A short run of the networks tells
+whether these have anything to add; where they do not, they are not trained. What has a share in the end is solved for
+once more, from all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neurise import discovery
+from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.committee import Committee
+from neurise.deadline import Work, noted_interrupts
+from neurise.modeling import race
+from neurise.modeling.model import Run
+from neurise.modeling.race import Race
+from neurise.modeling.solving.base import Solved
+from neurise.modeling.trained import Job
+from neurise.modeling.weighing import Judges, are_behind, find_shares, mixed
+from neurise.rows import Rows, with_folds, without_fold
+from neurise.training import distributed
+from neurise.training.loop import TrainingDiverged
+
+SOLVING = 0.4
+"""The share of a limited time in which solving must be done."""
+NETWORKS = "networks"
+FEW, SMALL, FOLDS, ERRORS = 2000, 2**16, 5, 0.5
+"""Rows, and configurations, up to which what is solved for is compared over so many folds of all rows, since one has too few to
+tell by; and by how many standard errors more parameters must be better then."""
+Judged = Callable[[Sequence[Job]], Conditionals]
+"""Returns what the networks of jobs say together of rows that they have not learnt from."""
+
+
+@dataclass(eq=False)
+class SolvedMembers:
+    """What was solved for, by name, and the rows held back that weigh it."""
+
+    found: dict[str, Solved]
+    judges: Judges
+    among: list[float]  # the share of each, as if there were no networks
+    shares: dict[str, float] = field(default_factory=dict)  # after weighing, with that of the networks
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What was solved for, in words; what has no share says so."""
+        return {name: own.words for name, own in self.found.items()}
+
+    def answers(self) -> Tensor:
+        """Return what was solved for says together of the rows held back."""
+        return mixed([self.judges.answers(own.conditionals) for own in self.found.values()], self.among)
+
+    def weighed(self, networks: Conditionals | None, parameters: int) -> dict[str, float]:
+        """Return the share of each member, and of the networks if there are any."""
+        left = 1.0
+        if networks is not None:
+            own = sum(own.parameters for own, share in zip(self.found.values(), self.among, strict=True) if share)
+            theirs = self.judges.answers(networks)
+            share, left = find_shares(self.judges, [theirs, self.answers()], [parameters, own])
+            self.shares = {NETWORKS: share}
+        self.shares |= {name: left * share for name, share in zip(self.found, self.among, strict=True)}
+        return self.shares
+
+    def joined(self, networks: Conditionals | None, rows: Rows, work: Work) -> Conditionals:
+        """Put together what has a share, solved for once more from all rows."""
+        for name, own in self.found.items():
+            if own.again is not None and (self.shares[name] or own.conditionals.has_clean) and work.left():
+                self.found[name] = own.again(rows, work.part(0.5)) or own
+        kinds = {NETWORKS: networks, **{name: own.conditionals for name, own in self.found.items()}}
+        members, weights = list[Conditionals](), list[float]()
+        for name, share in self.shares.items():
+            member = kinds[name]
+            if share and member is not None:
+                members.append(member)
+                weights.append(share)
+        return members[0] if len(members) == 1 else Committee(members, weights)
+
+    @property
+    def clean_has_share(self) -> bool:
+        """Whether the answers come from one that knows the data's own conditionals, be it in part."""
+        return any(self.shares[name] > 0 for name, own in self.found.items() if own.conditionals.has_clean)
+
+    @property
+    def clean(self) -> Conditionals | None:
+        """Return the data's own conditionals, of the first member that knows them, whether or not it has a share."""
+        known = (own.conditionals.clean for own in self.found.values() if own.conditionals.has_clean)
+        return next(known, None)
+
+
+def ways() -> tuple[str, ...]:
+    """Return the names of all ways to solve."""
+    return discovery.names("neurise.modeling.solving")
+
+
+def learn(names: Sequence[str], job: Job, work: Work) -> SolvedMembers | None:
+    """Solve in every way that is named, for the rows that a job learns from; None where no way leads anywhere.
+
+    Where members of a committee have folds of their own, the first fold is held back.
+    """
+    rows, held = without_fold(job.rows, job.held, 0)
+    if held is None or not len(held):
+        return None
+    objective: Any = job.objective
+    frame, found = objective.frame, dict[str, Solved]()
+    for number, name in enumerate(names):
+        solve = discovery.found("neurise.modeling.solving", name)
+        own = solve(rows, held, frame, seed=job.seed, work=work.part(1 / (len(names) - number)))
+        if own is not None:
+            found[name] = own
+    if not found:
+        return None
+    judges = Judges.of(held, frame.constant, frame.noise.space.states)
+    sizes, rows = [own.parameters for own in found.values()], replace(job.rows, fold=None)
+    if len(found) > 1 and len(rows) <= FEW and frame.noise.space.size <= SMALL:
+        pooled = _pooled(list(found), rows, frame, job.seed, work)
+        if pooled is not None:
+            return SolvedMembers(found, judges, find_shares(*pooled, sizes, ERRORS))
+    answers = [judges.answers(own.conditionals) for own in found.values()]
+    return SolvedMembers(found, judges, find_shares(judges, answers, sizes))
+
+
+def _pooled(
+    names: Sequence[str], rows: Rows, frame: Frame, seed: int, work: Work
+) -> tuple[Judges, list[Tensor]] | None:
+    """Solve without each fold of all rows in its turn, and return what is said of it; None where that cannot be done."""
+    rows = with_folds(rows, FOLDS, seed=seed)
+    judged, answers = list[Rows](), {name: list[Tensor]() for name in names}
+    for fold in range(FOLDS):
+        own, aside = without_fold(rows, rows, fold)
+        if aside is None or not len(own) or not len(aside):
+            return None
+        judged.append(aside)
+        judges = Judges.of(aside, frame.constant, frame.noise.space.states)
+        for name in names:
+            solved = discovery.found("neurise.modeling.solving", name)(own, None, frame, seed=seed, work=work)
+            if solved is None or not work.left():
+                return None
+            answers[name].append(judges.answers(solved.conditionals))
+    x, y, weights = (
+        None if getattr(rows, part) is None else torch.cat([getattr(own, part) for own in judged])
+        for part in ("x", "y", "weights")
+    )
+    assert x is not None
+    whole = Judges.of(Rows(x, y, weights), frame.constant, frame.noise.space.states)
+    return whole, [torch.cat(answers[name]) for name in names]
+
+
+def settle(
+    names: Sequence[str], jobs: Sequence[Job], steps: int, judged: Judged, run: Run
+) -> tuple[SolvedMembers | None, Race | None, list[Job]]:
+    """Solve, and let the networks run for a short while; return what was found and the jobs that are to be trained.
+
+    ``steps`` are those of a whole run. Where the networks have nothing to add, or Ctrl-C ends this, one job is left, which is
+    over. A run that goes on from a checkpoint solves again, and takes what came out of the race before.
+    """
+    team = distributed.TEAM.get()
+    agree = None if team is None else team.agree
+    with noted_interrupts() as interrupts:
+        limit = math.inf if run.max_seconds is None else run.max_seconds
+        whole = Work(limit, interrupts, agree, run.verbose, run.began)
+        solved = learn(names, jobs[0], whole.part(SOLVING))
+        if interrupts.asked:
+            return solved, None, [_over(jobs[0], "interrupted", is_trained=solved is None, work=whole)]
+        short = race.planned({NETWORKS: steps})
+        if solved is None or short is None:
+            return solved, None, list(jobs)
+        came_out = _raced(solved, jobs, short[NETWORKS], judged, run, whole)
+        if not came_out.is_whole:
+            return solved, None, [_over(jobs[0], "interrupted", is_trained=False, work=whole)]
+    left = list(jobs) if NETWORKS in came_out.kept else [_over(jobs[0], "solved", is_trained=False, work=whole)]
+    return solved, came_out, left
+
+
+def _over(job: Job, reason: str, *, is_trained: bool, work: Work) -> Job:
+    """Return a job that is not trained any further; a model that has nothing else gets the step that it always makes."""
+    if is_trained:
+        job.run(work, checkpoint=None, resume=False)
+    return replace(job, stopped=reason, is_over=True)
+
+
+def _raced(solved: SolvedMembers, jobs: Sequence[Job], steps: int, judged: Judged, run: Run, work: Work) -> Race:
+    """Compare a short run of the networks of the first job with what was solved for."""
+    folder, kinds = run.checkpoint, [NETWORKS, *solved.found]
+    fingerprint = {} if folder is None else {**jobs[0].fingerprint(), "kinds": kinds}
+    before = race.remembered(folder, fingerprint) if folder is not None and run.resume else None
+    if before is not None:
+        return before
+    # The last job's networks start from nothing, so that they know what the energy need not.
+    judges, own = solved.judges, race.shortened(jobs[-1], steps)
+    answers = solved.answers()
+    scores: dict[str, float | None] = {NETWORKS: None}
+    for name, member in solved.found.items():
+        scores[name] = judges.mean_and_error(judges.scores(judges.answers(member.conditionals)))[0]
+    kept = list(solved.found)
+    try:
+        own.run(replace(work.part(race.SHARE), verbose=False), checkpoint=None, resume=False)
+    except (TrainingDiverged, MemoryError, torch.OutOfMemoryError):
+        behind = True
+    else:
+        theirs = judges.answers(judged([own]))
+        scores[NETWORKS] = judges.mean_and_error(judges.scores(theirs))[0]
+        behind = are_behind(judges, theirs, answers)
+    behind = race.agreed(work, behind)
+    work.left()
+    kept = kept if behind else [NETWORKS, *kept]
+    is_whole = not race.asked(work)
+    came_out = Race(scores, {NETWORKS: steps}, len(judges.rows), kept, is_whole, work.spent)
+    if folder is not None and is_whole and distributed.is_leader():
+        race.remember(folder, fingerprint, came_out)
+    return came_out
+
+
+def told(words: Mapping[str, str], shares: Mapping[str, float]) -> dict[str, str]:
+    """Say what was solved for, and what held-back rows made of it."""
+    return {name: own if shares.get(name) else f"{own}; held-back rows give it no share" for name, own in words.items()}
