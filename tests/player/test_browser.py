@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 import pages
 import pytest
+import tiny
 
+from neurise import datasets
+from neurise.player.feed import TrainingFeed
 from neurise.player.server import serve
+from neurise.player.stage import Stage
 
 pytestmark = pytest.mark.slow
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1180, "height": 900}
@@ -290,6 +294,28 @@ def test_a_row_is_typed_dropped_drawn_and_improved(visit: Any) -> None:
     page.fill("#row", "1,2,3")
     page.click("#read-row")
     until(page, "() => document.querySelector('#row-told').textContent", lambda told: "3 symbols" in told)
+
+
+def test_a_training_is_looked_at_while_it_goes_on(browser: Any) -> None:
+    data = datasets.potts(side=2, states=3)
+    stage = Stage([], data, "training")
+    stage.feed = TrainingFeed(stage)
+    served, context = serve(stage), browser.new_context(viewport=DESK)
+    try:
+        page = context.new_page()
+        page.goto(served.url)
+        until(page, "() => document.querySelector('#training-told')?.textContent ?? ''", lambda told: "Waiting" in told)
+        model = tiny.model().fit(data.sample(300, seed=0), max_steps=20, callback=stage.feed)
+        page.wait_for_selector("html[data-ready]")
+        until(page, "() => document.querySelectorAll('#fresh canvas').length", lambda count: count == 12)
+        until(page, "() => document.querySelectorAll('#curves path').length", lambda count: count >= 1)
+        stage.feed.end(model)
+        until(page, "() => document.querySelector('#training-told').textContent", lambda told: "ended" in told)
+        page.click("#tab-watch")
+        until(page, "() => window.neurisePlay.views.watch.chain?.steps.length", lambda steps: steps == 4)
+    finally:
+        context.close()
+        served.stop()
 
 
 # --- export ------------------------------------------------------------------------------------------------------------------
