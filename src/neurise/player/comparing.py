@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neurise.modeling import by_tokens
+from neurise.modeling.joint import JointModel
 from neurise.player.laws import Reference, correlations, pairs_of
 from neurise.player.stage import Actor
 from neurise.player.wishes import Wish
@@ -18,7 +19,7 @@ MOST_PAIRS = 600
 BINS = 30
 DATA = "data"
 GROUP, MANY_SITES = 256, 100
-"""Rows that are drawn at a time where there are many sites: no slice of work should take long."""
+"""Rows that are drawn at a time where they take long: no slice of work should."""
 
 
 def compare(wish: Wish) -> Iterator[dict[str, Any]]:
@@ -61,9 +62,10 @@ def compare(wish: Wish) -> Iterator[dict[str, Any]]:
 def _drawn(
     actor: Actor, n: int, clamp: dict[int, int], label: int | None, seed: int
 ) -> Generator[dict[str, Any], None, np.ndarray]:
-    """Draw n rows as ``sample`` does; of many sites in groups, telling of each, which count by their weights."""
+    """Draw n rows as ``sample`` does; where that takes long in groups, telling of each, which count by their weights."""
     groups = list[by_tokens.Group]()
-    if actor.model.space_.sites <= MANY_SITES:
+    moves_all = isinstance(actor.model, JointModel)  # hundreds of steps, each of which evaluates whole rows
+    if actor.model.space_.sites <= MANY_SITES and not moves_all:
         yield {"kind": "progress", "name": actor.name, "done": 0}
         return by_tokens.draw(actor.model, n, clamp, label, seed)
     for start in range(0, n, GROUP):

@@ -10,7 +10,8 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => them
 
 // Colours of the style sheet, looked up once.
 function themed(name) {
-  if (!theme.has(name)) theme.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888");
+  if (!theme.has(name))
+    theme.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888");
   return theme.get(name);
 }
 
@@ -28,7 +29,11 @@ export class Field {
     this.onlook = onlook;
     this.cursor = -1;
     this.shown = { tokens: null, laws: null, errors: null, held: {}, site: -1 };
-    this.canvas = h("canvas", { class: onpaint ? "" : "still", role: onpaint ? "application" : "img", "aria-label": label });
+    this.canvas = h("canvas", {
+      class: onpaint ? "" : "still",
+      role: onpaint ? "application" : "img",
+      "aria-label": label,
+    });
     if (onpaint) this.listen();
     this.resize(room);
   }
@@ -53,7 +58,12 @@ export class Field {
   }
 
   redraw() {
-    this.pen.clearRect(-this.margin, -this.margin, this.place.width + 2 * this.margin, this.place.height + 2 * this.margin);
+    this.pen.clearRect(
+      -this.margin,
+      -this.margin,
+      this.place.width + 2 * this.margin,
+      this.place.height + 2 * this.margin,
+    );
     if (this.about.layout.kind === "graph") this.links();
     for (let site = 0; site < this.sites; site++) this.paint(site);
   }
@@ -82,7 +92,7 @@ export class Field {
     const law = laws && !(site in held) ? laws[site].slice(0, palette.length) : null;
     const token = site in held ? held[site] : tokens?.[site];
     const isTable = this.about.layout.kind === "table";
-    const fill = law ? mixed(law, palette, palette.length > (isTable ? 2 : 8)) : palette[token] ?? null;
+    const fill = law ? mixed(law, palette, palette.length > (isTable ? 2 : 8)) : (palette[token] ?? null);
     const banded = law && palette.length > 2 && palette.length <= 8 && w >= 12 && !isTable;
     pen.fillStyle = fill ? css(fill) : this.colour("--mask");
     if (this.about.layout.kind === "graph") {
@@ -91,12 +101,14 @@ export class Field {
       pen.fill();
     } else if (banded) this.bands(site, law);
     else pen.fillRect(x, y, w, height);
-    if (fill && w >= 16 && this.about.layout.kind !== "image" && !banded && (this.margin || !isTable)) this.write(site, law, token, fill);
+    if (fill && w >= 16 && this.about.layout.kind !== "image" && !banded && (this.margin || !isTable))
+      this.write(site, law, token, fill);
     if (law && errors && w >= 26 && !banded) this.errorBar(site, law, errors[site], fill);
     const ring = Math.max(1, Math.min(4, w / 10));
     if (site in held) this.frame(x, y, w, height, ring, this.colour("--ink"));
     if (site === drawn) this.frame(x, y, w, height, ring + 1, this.colour("--focus"));
-    if (site === this.cursor && document.activeElement === this.canvas) this.frame(x - 2, y - 2, w + 4, height + 4, 2, this.colour("--focus"));
+    if (site === this.cursor && document.activeElement === this.canvas)
+      this.frame(x - 2, y - 2, w + 4, height + 4, 2, this.colour("--focus"));
   }
 
   // A law of several symbols as bands, as high as they are likely: their mixture would be mud.
@@ -151,7 +163,9 @@ export class Field {
     const scale = (this.place.width + 2 * this.margin) / box.width;
     const x = (event.clientX - box.left) * scale - this.margin;
     const y = (event.clientY - box.top) * scale - this.margin;
-    return this.place.boxes.findIndex((own) => x >= own.x && x < own.x + own.w + 1 && y >= own.y && y < own.y + own.h + 1);
+    return this.place.boxes.findIndex(
+      (own) => x >= own.x && x < own.x + own.w + 1 && y >= own.y && y < own.y + own.h + 1,
+    );
   }
 
   listen() {
@@ -200,8 +214,13 @@ export class Field {
     const { tokens, laws, held } = this.shown;
     const site = this.cursor;
     const token = held[site] ?? tokens?.[site];
-    const symbol = token === undefined ? "" : this.about.symbols[site][token] ?? "mask";
-    const law = laws ? this.about.symbols[site].map((own, t) => `${own} ${(100 * laws[site][t]).toFixed(0)}%`).slice(0, 8).join(", ") : "";
+    const symbol = token === undefined ? "" : (this.about.symbols[site][token] ?? "mask");
+    const law = laws
+      ? this.about.symbols[site]
+          .map((own, t) => `${own} ${(100 * laws[site][t]).toFixed(0)}%`)
+          .slice(0, 8)
+          .join(", ")
+      : "";
     say(`site ${this.about.names[site]}: ${site in held ? `held at ${symbol}` : law || symbol}`);
   }
 }
