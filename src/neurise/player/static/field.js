@@ -106,7 +106,10 @@ export class Field {
     if (law && errors && w >= 26 && !banded) this.errorBar(site, law, errors[site], fill);
     const ring = Math.max(1, Math.min(4, w / 10));
     if (site in held) this.frame(x, y, w, height, ring, this.colour("--ink"));
-    if (site === drawn) this.frame(x, y, w, height, ring + 1, this.colour("--focus"));
+    if (site === drawn) {
+      this.frame(x, y, w, height, 2 * ring + 1, "#111"); // dark around light: seen on every colour
+      this.frame(x, y, w, height, ring, "#fff");
+    }
     if (site === this.cursor && document.activeElement === this.canvas)
       this.frame(x - 2, y - 2, w + 4, height + 4, 2, this.colour("--focus"));
   }
