@@ -117,3 +117,4 @@ def test_the_cheaper_way_is_taken() -> None:
     assert isinstance(exact_laws(Family(Space(30, 2), chain)), Eliminated)
     assert isinstance(exact_laws(Family.dense(Space(12, 2))), Enumerated)
     assert exact_laws(Family.dense(Space(30, 2))) is None
+    assert exact_laws(Family(Space(9, 20), np.array([[i, i + 1] for i in range(8)]))) is None  # 8 · 19² couplings

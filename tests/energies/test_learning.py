@@ -140,6 +140,12 @@ def test_what_cannot_be_learnt_is_declined_with_a_reason() -> None:
     gaps = learn(Rows(x, missing=torch.ones(4, 3, dtype=torch.bool)), Space(3, 2))
     assert isinstance(gaps, Declined)
     assert "gaps" in gaps.reason
+    proteins = learn(Rows(x), Space(3, 21))
+    assert isinstance(proteins, Declined)
+    assert "400 numbers" in proteins.reason
+    wide = learn(Rows(torch.zeros(4, 301, dtype=torch.uint8)), Space(301, 2))
+    assert isinstance(wide, Declined)
+    assert "301 numbers in a row" in wide.reason
 
 
 def test_time_that_is_over_still_gives_an_energy() -> None:

@@ -128,6 +128,7 @@ def test_many_rows_of_several_states_are_regressed() -> None:
     assert model.stopped_ == "solved"
 
 
+@pytest.mark.slow
 def test_a_large_narrow_lattice_is_exact() -> None:
     """6 × 6 spins without wrap are 2^36 configurations, which are summed out site by site."""
     edges = [(6 * i + j, 6 * i + j + 1) for i in range(6) for j in range(5)]

@@ -40,8 +40,6 @@ QUICK = 2**20
 """Configurations up to which all pairs are tried whatever the number of rows."""
 FEW_ROWS = 5000
 """Rows up to which they are tried wherever all configurations can be summed; with more, the graph leaves little to them."""
-MOST_PARAMETERS = 1500
-"""Parameters of all pairs at most: a step inverts a matrix of this size."""
 FOLDS, ONE_FOLD = 3, 1000
 """Parts that are held back in turn, and rows from which one of them says enough."""
 ENOUGH_HELD = 50
@@ -104,7 +102,7 @@ def possible(aim: Aim, setting: Setting, begun: dict[str, Fit] | None = None) ->
 def _all_pairs(aim: Aim, setting: Setting) -> ExactLaws | None:
     family = Family.dense(setting.space, setting.classes)
     worth = setting.space.size * family.kinds <= QUICK or aim.count <= FEW_ROWS
-    return exact_laws(family, setting.device) if worth and family.size <= MOST_PARAMETERS else None
+    return exact_laws(family, setting.device) if worth else None
 
 
 def _graphs(aim: Aim, setting: Setting, begun: dict[str, Fit] | None) -> dict[str, Fit]:

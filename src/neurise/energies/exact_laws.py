@@ -21,12 +21,16 @@ from neurise.interactions import Interactions
 
 MOST_ENTRIES = 2**21
 """Numbers that an elimination may keep where it is done over and over."""
+MOST_PARAMETERS = 2000
+"""Parameters at most: every step of a fit solves with a matrix of this size."""
 SLOWER = 16
 """So many entries of an enumeration take the time of one of an elimination."""
 
 
 def exact_laws(family: Family, device: torch.device | None = None) -> ExactLaws | None:
     """Return the cheaper of both ways; None where neither will do."""
+    if family.size > MOST_PARAMETERS:
+        return None
     plan = find_plan(_empty(family))
     cost = plan.entries if plan is not None and plan.entries <= MOST_ENTRIES else None
     if family.space.size <= MOST_STATES and (cost is None or cost * SLOWER > family.space.size):

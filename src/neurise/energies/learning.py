@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +19,10 @@ from neurise.rows import Rows
 from neurise.space import Space
 
 GIVEN = "that were given"
-MOST_REGRESSED = 2000
+MOST_REGRESSED = 300
 """Columns up to which every site is regressed on all others at once."""
+MOST_NUMBERS = 100
+"""Couplings of a pair up to which a graph is looked for: no pair alone is worth more of them."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,9 @@ def _obstacle(rows: Rows, space: Space, search: bool) -> str:
         return "rows have gaps"
     if len(rows) < 2:
         return "there are fewer than two rows"
+    numbers = sorted(states - 1 for states in space.digits)[-2:]
+    if search and math.prod(numbers) > MOST_NUMBERS:
+        return f"the table of a pair has {math.prod(numbers)} numbers, and a graph is looked for up to {MOST_NUMBERS}"
     columns = sum(space.digits) - space.sites
     if search and columns > MOST_REGRESSED:
         return f"there are {columns} numbers in a row, and the limit is {MOST_REGRESSED}"

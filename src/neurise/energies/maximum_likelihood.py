@@ -98,6 +98,7 @@ class Fit:
     value: float  # mean log-likelihood of the rows given their labels, without the penalty
     solved: list[Solved]  # of each class
     fisher: Tensor  # (size, size)
+    prior: Prior
     penalty: Tensor  # (size,): λ
     count: float  # N
     converged: bool
@@ -182,4 +183,4 @@ def fit(
         theta, value, gradient, solved, made = theta + step, further, slope, there, made + 1
         damping = damping / MORE if damping > DAMPED else 0.0
     plain = value + prior.cost(family, theta) / count
-    return Fit(laws, theta, plain, solved, fisher, penalty, count, converged, made)
+    return Fit(laws, theta, plain, solved, fisher, prior, penalty, count, converged, made)

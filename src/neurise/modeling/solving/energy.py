@@ -45,11 +45,10 @@ def _made(learnt: Learnt, found: Fit, frame: Frame, varies: Tensor, seed: int) -
     conditionals.describe_estimate(*_errors(found, frame, varies), is_edge)
 
     def again(rows: Rows, work: Work) -> Solved | None:
-        family, dense = found.family, learnt.found is not learnt.selected
-        if len(rows) < MANY_ROWS and family.space.size <= choosing.QUICK:
+        if len(rows) < MANY_ROWS and found.family.space.size <= choosing.QUICK:
             return energy(rows, None, frame, seed=seed, work=work)
-        own, prior = Aim.of(_sites(rows, varies), family.classes), choosing.MANY if dense else choosing.PRIOR
-        refitted = maximum_likelihood.fit(found.laws, own, prior=prior, start=found.theta, seed=seed, work=work)
+        own = Aim.of(_sites(rows, varies), found.family.classes)
+        refitted = maximum_likelihood.fit(found.laws, own, prior=found.prior, start=found.theta, seed=seed, work=work)
         return _made(learnt, refitted, frame, varies, seed)
 
     return Solved(conditionals, found.family.size, learnt.words, again)
