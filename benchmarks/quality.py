@@ -12,6 +12,8 @@
     python benchmarks/quality.py missing --names nltcs plants --seeds 0 1 2 --set 'network="masked"' --steps 1500
     python benchmarks/quality.py imputation --device cpu --names adult --rows 4000 --gone 0.1 --seeds 0 1 2
     python benchmarks/quality.py ghz --device cuda
+    python benchmarks/quality.py ghz_small --device cpu --seconds 40 --seeds 0 1 2 3 4 5 6 7 8 9
+    python benchmarks/quality.py small_spaces --device cpu --sizes 10 100 1000 --seeds 0 1 2 3 4 5 6 7 8 9 [--laws potts_2x2]
     python benchmarks/quality.py qubits --device cuda --seconds 480
 
 A task is a file of ``benchmarks/quality_tasks``, whose first line says what it measures. Every fit is one constructor call,
@@ -33,7 +35,7 @@ from typing import Any
 import numpy as np
 import quality_tasks
 import torch
-from quality_tasks._fit import Row
+from quality_tasks._fit import Row, excess
 
 import neurise
 from neurise.experiments._code import machine, version
@@ -55,7 +57,10 @@ def show(rows: list[Row], group: str | None) -> None:
             cells.append(f"{numbers.mean():.4g}{spread}")
         print(f"| {value} | " + " | ".join(cells) + " |")
         if "memorising" in names:
-            print(f"    over memorising: {sum(r['tv'] for r in here) / sum(r['memorising'] for r in here):.3f}")
+            ratio, (worse, error) = sum(r["tv"] for r in here) / sum(r["memorising"] for r in here), excess(here)
+            print(
+                f"    over memorising: {ratio:.3f}; worse than it by {worse:+.4f} ± {error:.4f} (standard error, paired)"
+            )
 
 
 def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
@@ -65,8 +70,13 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--instances", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="of ising and not_pairwise")
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000], help="of ising and not_pairwise"
+        "--sizes",
+        type=int,
+        nargs="+",
+        default=[100, 1000, 10_000, 100_000],
+        help="of ising, not_pairwise and small_spaces",
     )
+    parser.add_argument("--laws", nargs="+", help="of small_spaces; default: all")
     parser.add_argument("--names", nargs="+", default=["nltcs", "plants", "jester", "accidents", "dna", "mushrooms"])
     parser.add_argument("--source", default="advantage41_q2084", help="of dwave and parents")
     parser.add_argument("--graph", action="store_true", help="of dwave and parents: tell the model the couplers")

@@ -20,6 +20,7 @@ NOISE, EXACT, LIKELIHOOD = "noise/round_robin.py", "exact.py", "likelihood.py"
 OBJECTIVE, REGRESSIONS = "modeling/round_robin_objective.py", "energies/regressions.py"
 LAYERS, VIEW, COMMITTEE = "networks/parts/layers.py", "conditionals/base.py", "conditionals/committee.py"
 JOBS, TERMS, KNOWN = "modeling/trained.py", "networks/pairwise_terms.py", "conditionals/known_sites.py"
+TREES = "conditionals/_tries.py"
 ATTENTION, WITHIN = "networks/parts/attention.py", "networks/parts/within_group.py"
 MUTATIONS = {
     "kernel: 1/q for 1/p": (NOISE, "(1 - keep) / law.shape[-1])", "(1 - keep) / self.space.sites)", "noise"),
@@ -56,6 +57,8 @@ MUTATIONS = {
     "memorize: weights ignored": ("models/memorize.py", "index_add_(0, place, weights)", "index_add_(0, place, torch.ones_like(weights))", "models/test_baselines.py"),
     "total variation: floor one count off": ("metrics/_binomial.py", "nu = torch.floor(n * often) + 1", "nu = torch.floor(n * often) + 2", "metrics/test_total_variation.py"),
     "keep_probs: a turn too early": (NOISE, "self._sites(t) < u, torch.pow", "self._sites(t) <= u, torch.pow", "noise"),
+    "counts: the row is not left out": (TREES, "(mass - taken + concentration * without)", "(mass + concentration * without)", "conditionals/test_counts.py"),
+    "counts: sites to come are looked at": (TREES, "range(u + 1, space.sites)", "range(space.sites)", "conditionals/test_counts.py"),
     "erased: one site too many": (NOISE, "return self._sites(t) < t[..., None]", "return self._sites(t) <= t[..., None]", "noise"),
     "draw: levels do not add up": ("categorical.py", "below = below + prob", "below = prob", "sampling/test_categorical.py"),
     "heads: one bias for all": ("networks/site_mlp.py", "_row(self.head_bias, u)", "self.head_bias[0]", "networks"),

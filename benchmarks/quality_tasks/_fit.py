@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 import neurise
 
@@ -26,3 +29,10 @@ def fitted(
     model = neurise.NeurISE().set_params(**{"alphabet": alphabet, **(settings or {}), **arguments.settings})
     model.fit(X, y, seed=seed, verbose=False, **arguments.budget, **options)
     return model, time.perf_counter() - began
+
+
+def excess(rows: list[Row]) -> tuple[float, float]:
+    """Return by how much models are worse than memorising the same rows, and the standard error of that."""
+    differences = np.array([row["tv"] - row["memorising"] for row in rows])
+    error = differences.std(ddof=1) / math.sqrt(len(rows)) if len(rows) > 1 else math.inf
+    return float(differences.mean()), float(error)

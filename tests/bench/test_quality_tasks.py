@@ -10,8 +10,13 @@ BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 from quality import TASKS, arguments_of  # noqa: E402
+from quality_tasks._fit import excess  # noqa: E402
+from quality_tasks.ghz_small import added  # noqa: E402
 from quality_tasks.protein import agreement, connected  # noqa: E402
 from quality_tasks.qubits import chimera  # noqa: E402
+from quality_tasks.small_spaces import LAWS  # noqa: E402
+
+import neurise  # noqa: E402
 
 
 def test_every_task_can_be_named() -> None:
@@ -41,3 +46,21 @@ def test_connected_correlations_are_those_of_a_loop() -> None:
                     slow.append((first & second).mean() - first.mean() * second.mean())
     np.testing.assert_allclose(connected(rows, symbols), slow, atol=1e-12)
     assert agreement(rows, rows, symbols) > 1 - 1e-12
+
+
+def test_laws_of_small_spaces_are_laws() -> None:
+    for name, law in LAWS.items():
+        space, pmf = law()
+        assert len(pmf) == space.size, name
+        np.testing.assert_allclose(pmf.sum(), 1, rtol=1e-12)
+
+
+def test_the_fidelity_of_a_law_is_what_its_configurations_add() -> None:
+    data = neurise.datasets.ghz(4, visibility=0.9)
+    # ⟨GHZ| v |GHZ⟩⟨GHZ| + (1 − v) I/16 |GHZ⟩
+    np.testing.assert_allclose(added(data.space.configurations().numpy()) @ np.asarray(data.pmf), 0.9 + 0.1 / 16)
+
+
+def test_the_excess_is_paired() -> None:
+    mean, error = excess([{"tv": 0.3, "memorising": 0.1}, {"tv": 0.8, "memorising": 0.7}])
+    np.testing.assert_allclose([mean, error], [0.15, 0.05])

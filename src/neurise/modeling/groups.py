@@ -28,6 +28,9 @@ class Architecture:
             networks that have nothing to add to it after a short run are not trained. None does so where no parameter, nor
             ``max_steps``, asks for networks, with hard noise of one cycle, complete rows and fewer than 200 sites.
             False leaves it out, and True insists.
+        counts: count how often each site held each token where the sites generated before it were as they are now, and fall
+            back on fewer of these where that was seldom seen. It takes seconds, joins the others as an energy does, and is what
+            remains of memorising: where rows are many for the space, its share grows. None, False and True as for an energy.
     """
 
     heads: str = "site"
@@ -39,9 +42,10 @@ class Architecture:
     dropout: float = 0.1
     orders: int | Sequence[Sequence[int]] = 1
     energy: bool | None = None
+    counts: bool | None = None
 
 
-SOLVED = ("energy",)
+SOLVED = ("energy", "counts")
 """Parameters of :class:`Architecture` that are ways to solve for conditionals, files of ``modeling/solving``."""
 
 

@@ -13,8 +13,8 @@ from neurise.modeling.sizes import Sizes
 
 MOST = 2**31
 """Largest whole number that a parameter of a saved model may be."""
-SIZES = {"width": 10**6, "depth": 1000, "members": 1000}
-"""What networks may be made of however small the file is; a larger one has the tensors to show for it."""
+SIZES = {"width": 10**6, "depth": 1000, "members": 1000, "nodes": 10**6, "slots": 10**6}
+"""What networks and trees may be made of however small the file is; a larger one has the tensors to show for it."""
 
 
 def check_tensors(tensors: Mapping[str, Tensor]) -> None:
@@ -31,7 +31,7 @@ def check_sizes(config: Field, tensors: Mapping[str, Tensor]) -> None:
         if type(entry.value) is int:
             entry.whole(-MOST, MOST)
     count, numbers = len(tensors), sum(map(Tensor.numel, tensors.values()))
-    largest = {"width": numbers, "depth": count, "members": count}
+    largest = {"width": numbers, "depth": count, "members": count, "nodes": numbers, "slots": numbers}
     for entry in _all_entries([config["params"], config["learnt"]]):
         own = entry.name.rpartition(".")[2]
         if own in SIZES:

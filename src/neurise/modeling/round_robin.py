@@ -564,8 +564,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
         constant = frame_of(jobs[0]).constant
         if bool((constant >= 0).any()):
             learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
-        # Networks that were preferred to an energy are not corrected by it, unless the user says so.
-        is_trusted = bool(self.corrector.clean) or (shares.get(NETWORKS) != 1.0 and self.stopped_ != "interrupted")
+        # What was preferred to an energy is not corrected by it, unless the user says so.
+        has_say = solved is not None and solved.clean_has_share and self.stopped_ != "interrupted"
+        is_trusted = bool(self.corrector.clean) or has_say
         if part is not None and self.corrector.sweeps is None and is_trusted:
             aside = without_fold(jobs[0].rows, jobs[0].held, 0)[1]
             self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from neurise import discovery
-from neurise.conditionals.base import Conditionals
+from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee
 from neurise.deadline import Work, noted_interrupts
 from neurise.modeling import race
@@ -24,13 +25,16 @@ from neurise.modeling.race import Race
 from neurise.modeling.solving.base import Solved
 from neurise.modeling.trained import Job
 from neurise.modeling.weighing import Judges, are_behind, find_shares, mixed
-from neurise.rows import Rows, without_fold
+from neurise.rows import Rows, with_folds, without_fold
 from neurise.training import distributed
 from neurise.training.loop import TrainingDiverged
 
 SOLVING = 0.4
 """The share of a limited time in which solving must be done."""
 NETWORKS = "networks"
+FEW, SMALL, FOLDS, ERRORS = 2000, 2**16, 5, 0.5
+"""Rows, and configurations, up to which what is solved for is compared over so many folds of all rows, since one has too few to
+tell by; and by how many standard errors more parameters must be better then."""
 Judged = Callable[[Sequence[Job]], Conditionals]
 """Returns what the networks of jobs say together of rows that they have not learnt from."""
 
@@ -41,6 +45,7 @@ class SolvedMembers:
 
     found: dict[str, Solved]
     judges: Judges
+    among: list[float]  # the share of each, as if there were no networks
     shares: dict[str, float] = field(default_factory=dict)  # after weighing, with that of the networks
 
     @property
@@ -48,13 +53,19 @@ class SolvedMembers:
         """What was solved for, in words; what has no share says so."""
         return {name: own.words for name, own in self.found.items()}
 
+    def answers(self) -> Tensor:
+        """Return what was solved for says together of the rows held back."""
+        return mixed([self.judges.answers(own.conditionals) for own in self.found.values()], self.among)
+
     def weighed(self, networks: Conditionals | None, parameters: int) -> dict[str, float]:
         """Return the share of each member, and of the networks if there are any."""
-        kinds: dict[str, tuple[Conditionals, int]] = {} if networks is None else {NETWORKS: (networks, parameters)}
-        kinds |= {name: (own.conditionals, own.parameters) for name, own in self.found.items()}
-        answers = [self.judges.answers(asked) for asked, _ in kinds.values()]
-        shares = find_shares(self.judges, answers, [size for _, size in kinds.values()])
-        self.shares = dict(zip(kinds, shares, strict=True))
+        left = 1.0
+        if networks is not None:
+            own = sum(own.parameters for own, share in zip(self.found.values(), self.among, strict=True) if share)
+            theirs = self.judges.answers(networks)
+            share, left = find_shares(self.judges, [theirs, self.answers()], [parameters, own])
+            self.shares = {NETWORKS: share}
+        self.shares |= {name: left * share for name, share in zip(self.found, self.among, strict=True)}
         return self.shares
 
     def joined(self, networks: Conditionals | None, rows: Rows, work: Work) -> Conditionals:
@@ -70,6 +81,11 @@ class SolvedMembers:
                 members.append(member)
                 weights.append(share)
         return members[0] if len(members) == 1 else Committee(members, weights)
+
+    @property
+    def clean_has_share(self) -> bool:
+        """Whether the answers come from one that knows the data's own conditionals, be it in part."""
+        return any(self.shares[name] > 0 for name, own in self.found.items() if own.conditionals.has_clean)
 
     @property
     def clean(self) -> Conditionals | None:
@@ -100,7 +116,40 @@ def learn(names: Sequence[str], job: Job, work: Work) -> SolvedMembers | None:
             found[name] = own
     if not found:
         return None
-    return SolvedMembers(found, Judges.of(held, frame.constant, frame.noise.space.states))
+    judges = Judges.of(held, frame.constant, frame.noise.space.states)
+    sizes, rows = [own.parameters for own in found.values()], replace(job.rows, fold=None)
+    if len(found) > 1 and len(rows) <= FEW and frame.noise.space.size <= SMALL:
+        pooled = _pooled(list(found), rows, frame, job.seed, work)
+        if pooled is not None:
+            return SolvedMembers(found, judges, find_shares(*pooled, sizes, ERRORS))
+    answers = [judges.answers(own.conditionals) for own in found.values()]
+    return SolvedMembers(found, judges, find_shares(judges, answers, sizes))
+
+
+def _pooled(
+    names: Sequence[str], rows: Rows, frame: Frame, seed: int, work: Work
+) -> tuple[Judges, list[Tensor]] | None:
+    """Solve without each fold of all rows in its turn, and return what is said of it; None where that cannot be done."""
+    rows = with_folds(rows, FOLDS, seed=seed)
+    judged, answers = list[Rows](), {name: list[Tensor]() for name in names}
+    for fold in range(FOLDS):
+        own, aside = without_fold(rows, rows, fold)
+        if aside is None or not len(own) or not len(aside):
+            return None
+        judged.append(aside)
+        judges = Judges.of(aside, frame.constant, frame.noise.space.states)
+        for name in names:
+            solved = discovery.found("neurise.modeling.solving", name)(own, None, frame, seed=seed, work=work)
+            if solved is None or not work.left():
+                return None
+            answers[name].append(judges.answers(solved.conditionals))
+    x, y, weights = (
+        None if getattr(rows, part) is None else torch.cat([getattr(own, part) for own in judged])
+        for part in ("x", "y", "weights")
+    )
+    assert x is not None
+    whole = Judges.of(Rows(x, y, weights), frame.constant, frame.noise.space.states)
+    return whole, [torch.cat(answers[name]) for name in names]
 
 
 def settle(
@@ -145,10 +194,7 @@ def _raced(solved: SolvedMembers, jobs: Sequence[Job], steps: int, judged: Judge
         return before
     # The last job's networks start from nothing, so that they know what the energy need not.
     judges, own = solved.judges, race.shortened(jobs[-1], steps)
-    solved.weighed(None, 0)
-    answers = mixed(
-        [judges.answers(member.conditionals) for member in solved.found.values()], list(solved.shares.values())
-    )
+    answers = solved.answers()
     scores: dict[str, float | None] = {NETWORKS: None}
     for name, member in solved.found.items():
         scores[name] = judges.mean_and_error(judges.scores(judges.answers(member.conditionals)))[0]

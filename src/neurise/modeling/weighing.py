@@ -62,12 +62,16 @@ class Judges:
         return -answers.gather(-1, tokens).squeeze(-1).sum(1)
 
     def mean_and_error(self, values: Tensor) -> tuple[float, float]:
-        """Return the mean of numbers that rows have, (n,), and its standard error; a row of count m is m rows."""
+        """Return the mean of numbers that rows have, (n,), and its standard error; a row of count m is m rows.
+
+        One row says nothing of its own error, which is infinite then.
+        """
         mass = torch.ones_like(values) if self.rows.weights is None else self.rows.weights.to(values)
         total = mass.sum()
         mean = mass @ values / total
         each = mass if self.rows.weights is not None and are_counts(self.rows.weights) else mass**2
-        return float(mean), float((each @ (values - mean) ** 2).sqrt() / total)
+        error = float((each @ (values - mean) ** 2).sqrt() / total)
+        return float(mean), math.inf if float(total**2 / each.sum()) <= 1 else error
 
     def is_as_good(self, scores: Tensor, best: Tensor, errors: float) -> bool:
         """Whether scores are worse than others by no more than so many standard errors of the difference."""
@@ -81,8 +85,10 @@ def mixed(answers: Sequence[Tensor], shares: Sequence[float]) -> Tensor:
     return torch.log_softmax(reduce(torch.add, asked), dim=-1)
 
 
-def find_shares(judges: Judges, answers: Sequence[Tensor], parameters: Sequence[int]) -> list[float]:
-    """Return the shares of all kinds: those of the fewest parameters that are as good as the best.
+def find_shares(
+    judges: Judges, answers: Sequence[Tensor], parameters: Sequence[int], errors: float = ERRORS
+) -> list[float]:
+    """Return the shares of all kinds: those of the fewest parameters that are as good as the best, to so many errors.
 
     For every set of kinds the best shares are found. Of the sets that are as good as the best of all the one with the fewest
     ``parameters`` is taken, so that a kind that is as good alone as with the others is taken alone; but no set that one with
@@ -99,7 +105,7 @@ def find_shares(judges: Judges, answers: Sequence[Tensor], parameters: Sequence[
     lowest = math.inf
     for kinds in order:
         mean, shares, scores = best[kinds]
-        if mean < lowest and judges.is_as_good(scores, least[2], ERRORS):
+        if mean < lowest and judges.is_as_good(scores, least[2], errors):
             return list(shares)
         lowest = min(lowest, mean)
     return list(least[1])  # as good as itself: there is always one
