@@ -2,6 +2,7 @@
 
     python benchmarks/quality.py ising --device cuda
     python benchmarks/quality.py not_pairwise --device cpu --sizes 1000 10000 --instances 0 1 2
+    python benchmarks/quality.py open_lattice --device cpu --sizes 1000 10000 --instances 0 1 2
     python benchmarks/quality.py mnist --device cuda --seconds 110 --seeds 0 1 2
     python benchmarks/quality.py dynamic_mnist --device cuda --seconds 480
     python benchmarks/quality.py caltech --device cuda --seeds 0 1 2
@@ -68,13 +69,15 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=TASKS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--instances", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="of ising and not_pairwise")
+    parser.add_argument(
+        "--instances", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="of ising, not_pairwise, open_lattice"
+    )
     parser.add_argument(
         "--sizes",
         type=int,
         nargs="+",
         default=[100, 1000, 10_000, 100_000],
-        help="of ising, not_pairwise and small_spaces",
+        help="of ising, not_pairwise, open_lattice and small_spaces",
     )
     parser.add_argument("--laws", nargs="+", help="of small_spaces; default: all")
     parser.add_argument("--names", nargs="+", default=["nltcs", "plants", "jester", "accidents", "dna", "mushrooms"])

@@ -40,7 +40,11 @@ def main() -> None:
     generator = torch.Generator().manual_seed(0)
     network.reset(generator)
     for parameter in network.parameters():  # an output of zero would draw fair coins
-        parameter.data += 0.01 * torch.randn(parameter.shape, generator=generator)
+        if parameter.is_floating_point():
+            parameter.data += 0.01 * torch.randn(parameter.shape, generator=generator)
+    if hasattr(network, "chosen"):  # parents are sites after a site
+        place = torch.arange(space.sites)[:, None] + torch.arange(1, network.parents + 1)
+        network.chosen.data.copy_(torch.where(place < space.sites, place, -1))
     network.requires_grad_(False).to(device)
     frame = Frame(RoundRobin(space, 0.0), 0, torch.full((space.sites,), -1, device=device))
     conditionals, drawn, found = RowConditionals(network, frame).lay_out(), {}, {}

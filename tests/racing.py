@@ -30,6 +30,7 @@ def on_small_data(*kinds: str, together: bool = True, behind: float = race.BEHIN
     with (
         mock.patch("neurise.modeling.round_robin.candidates", return_value=found),
         mock.patch.object(race, "LEAST", 1),
+        mock.patch.object(race, "SHARE", 0.2),
         mock.patch.object(race, "BEHIND", behind),
         mock.patch("neurise.modeling.round_robin.find_shares", _uneven),
     ):

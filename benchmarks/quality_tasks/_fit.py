@@ -28,7 +28,9 @@ def fitted(
     began = time.perf_counter()
     model = neurise.NeurISE().set_params(**{"alphabet": alphabet, **(settings or {}), **arguments.settings})
     model.fit(X, y, seed=seed, verbose=False, **arguments.budget, **options)
-    return model, time.perf_counter() - began
+    seconds = time.perf_counter() - began
+    print(model.summary(), flush=True)  # what was chosen for the data
+    return model, seconds
 
 
 def excess(rows: list[Row]) -> tuple[float, float]:

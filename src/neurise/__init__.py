@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
     from neurise.mutagenesis import mutations
+    from neurise.player.open import play
     from neurise.scoring import surprise
     from neurise.space import Space
     from neurise.stored import open_rows
@@ -68,6 +69,7 @@ __all__ = [
     "metrics",
     "mutations",
     "open_rows",
+    "play",
     "povm",
     "presets",
     "structure",
@@ -92,6 +94,7 @@ _PLACES = {
     "mutations": "mutagenesis",
     "surprise": "scoring",
     "open_rows": "stored",
+    "play": "player.open",
 }
 
 

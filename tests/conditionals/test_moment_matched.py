@@ -289,14 +289,14 @@ def test_directions_are_those_in_which_rows_vary_most() -> None:
 def test_even_draws_follow_the_law_and_are_even() -> None:
     n = 4096
     logits = torch.linspace(-3, 3, n)[torch.randperm(n, generator=torch.Generator().manual_seed(0)), None].double()
-    token = drawn_evenly(logits, torch.Generator().manual_seed(0)).double()
+    token = drawn_evenly(logits[None], torch.Generator().manual_seed(0))[0].double()
     wanted = torch.sigmoid(logits[:, 0])
     for low, high in ((-3, 3), (-3, -1), (0, 2)):
         here = (logits[:, 0] >= low) & (logits[:, 0] < high)
         # Independent draws would be off by about √n/2 of 4096: 32. Golden levels are off by a few.
         assert abs(float((token - wanted)[here].sum())) < 6
     rates = torch.stack(
-        [drawn_evenly(logits[:64], torch.Generator().manual_seed(s)).double() for s in range(4000)]
+        [drawn_evenly(logits[None, :64], torch.Generator().manual_seed(s))[0].double() for s in range(4000)]
     ).mean(0)
     assert float((rates - wanted[:64]).abs().max()) < 5 * 0.5 / 4000**0.5  # each row by itself
 

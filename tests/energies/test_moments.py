@@ -72,3 +72,15 @@ def test_moments_out_of_reach_do_not_upset_it(outcomes: int) -> None:
     found = moments.correction(torch.zeros(4, outcomes, dtype=torch.float64), features, wanted, shrink=1e-3)
     assert bool(found.isfinite().all())
     assert float(found.abs().max()) <= 0.5 / 1e-3  # no more than a moment over λ
+
+
+@OUTCOMES
+def test_problems_side_by_side_are_solved_as_each_by_itself(outcomes: int) -> None:
+    logits, features, wanted = case(outcomes)
+    shrink = torch.tensor([0.3, 1e-3], dtype=torch.float64)
+    pair, seen = torch.stack([logits, logits.flip(0)]), torch.stack([features, features.flip(0)])
+    # Two steps: at the end of the way it hangs on the last bits how long a step is.
+    both = moments.correction(pair, seen, wanted, shrink=shrink, iterations=2)
+    first = moments.correction(logits, features, wanted, shrink=0.3, iterations=2)
+    second = moments.correction(logits.flip(0), features.flip(0), wanted, shrink=1e-3, iterations=2)
+    torch.testing.assert_close(both, torch.stack([first, second]), rtol=1e-9, atol=1e-12)

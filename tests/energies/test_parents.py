@@ -7,7 +7,7 @@ from torch import Tensor
 from neurise.energies.forward_selection import gain
 from neurise.energies.parents import Parents, of_rows
 from neurise.energies.regressions import sample_of
-from neurise.energies.small_regressions import FOR_BASE, Design, Prior, solve
+from neurise.energies.small_regressions import FOR_BASE, Design, Prior, factored, solve
 from neurise.rows import Rows
 
 TRUE = {0: {1, 3}, 1: {2}, 2: {4}, 3: {4}, 4: set()}
@@ -129,3 +129,14 @@ def test_offers_and_costs_are_those_of_the_likelihood_to_second_order() -> None:
     offered = float(gain(design, part, design.logits(without[:, :0], bare, part))[0, 2]) / len(rows)
     assert offered == pytest.approx(gained, rel=0.05)
     assert float(design.costs(with_it, theta)[1, 0]) == pytest.approx(gained, rel=0.05)
+
+
+def test_a_curvature_that_rounding_has_spoilt_is_mended() -> None:
+    generator = torch.Generator().manual_seed(0)
+    root = torch.randn(3, 5, 5, generator=generator)
+    curvature = root @ root.mT + torch.eye(5)
+    spoilt = curvature.clone()
+    spoilt[1] = torch.ones(5, 5) - 1e-4 * torch.eye(5)  # a direction of negative curvature
+    found = factored(spoilt)
+    torch.testing.assert_close(found[[0, 2]], torch.linalg.cholesky(curvature[[0, 2]]))
+    torch.testing.assert_close(found[1] @ found[1].T, spoilt[1] + 0.01 * float(spoilt[1, 0, 0]) * torch.eye(5))

@@ -20,10 +20,10 @@ from neurise.schema import learn_schema
         (10**6, WIDE - 1, True, ("site_mlp",), False),
         (10, WIDE - 1, False, ("site_mlp",), False),
         (MANY_ROWS * WIDE - 1, WIDE, False, ("site_mlp", "sparse"), True),
-        (MANY_ROWS * WIDE - 1, WIDE, True, ("site_mlp", "sparse"), True),
+        (MANY_ROWS * WIDE - 1, WIDE, True, ("site_mlp", "sparse", "causal"), True),
         (MANY_ROWS * WIDE, WIDE, False, ("masked", "sparse"), False),
         (54_000, 784, True, ("causal", "sparse"), False),
-        (15_000, 2084, True, ("site_mlp", "sparse"), True),
+        (15_000, 2084, True, ("site_mlp", "sparse", "causal"), True),
     ],
 )
 def test_the_shape_of_the_data_and_the_device_name_the_candidates(

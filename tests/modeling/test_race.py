@@ -106,7 +106,7 @@ def test_scores_that_are_no_numbers_are_behind(bad: float) -> None:
     assert kept({"a": wrong, "b": wrong}, together=True) == ["a"]
 
 
-def test_a_race_takes_a_fifth_of_the_steps_at_most() -> None:
+def test_a_race_takes_its_share_of_the_steps_at_most() -> None:
     for steps in ({"a": 4000, "b": 2000}, {"a": 101, "b": 70, "c": 900}):
         short = planned(steps)
         assert short is not None

@@ -159,3 +159,11 @@ def test_heads_that_suit_a_width() -> None:
 def test_options_that_cannot_be_used_are_refused(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         network(Space(5, 2), **options)
+
+
+@pytest.mark.parametrize(
+    ("rows", "share"), [(100, 0.5), (999, 0.5), (1000, 0.2), (4999, 0.2), (5000, 0.1), (10**7, 0.1)]
+)
+def test_the_fewer_rows_per_site_the_more_is_left_out(rows: int, share: float) -> None:
+    for gpu in (False, True):
+        assert Causal.suited(rows, Space(sites=100, states=2), gpu=gpu)["dropout"] == share

@@ -33,7 +33,7 @@ def make(name: str, space: Space, *, seed: int = 0, classes: int = 0) -> RowNetw
     network.reset(generator)
     x = space.uniform(200, generator=generator)
     x[:150] = x[:150, :1]  # sites that depend on each other
-    network.begin(Rows(x, labels(200, classes)), None, torch.ones(space.sites, dtype=torch.bool), Work())
+    network.take(network.begin(Rows(x, labels(200, classes)), None, torch.ones(space.sites, dtype=torch.bool), Work()))
     for parameter in network.parameters():
         if parameter.is_floating_point():
             parameter.data += 0.3 * torch.randn(parameter.shape, generator=generator)

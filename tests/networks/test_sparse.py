@@ -1,6 +1,7 @@
 """One small network per site on a few parents: the batched form against a plain loop, the walk, and the law it makes."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from torch import Tensor
 
 import neurise
 from neurise.deadline import Work
+from neurise.energies import parents
 from neurise.networks.sparse import Sparse
 from neurise.rows import Rows
 from neurise.sampling.reverse import sample
@@ -93,7 +95,7 @@ def test_a_fresh_network_is_uniform_and_begins_with_the_regression() -> None:
     network.reset(torch.Generator().manual_seed(0))
     x = torch.tensor([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]], dtype=torch.uint8).repeat(200, 1)
     assert float(network(x).detach().abs().max()) == 0
-    network.begin(Rows(x), None, torch.ones(3, dtype=torch.bool), Work())
+    network.take(network.begin(Rows(x), None, torch.ones(3, dtype=torch.bool), Work()))
     assert network.chosen[0, 0] == 1
     assert bool((network(x).argmax(-1)[:, 0] == x[:, 1]).all())
 
@@ -149,3 +151,24 @@ def test_calibration_corrects_it_without_pairwise_terms() -> None:
     ]
     assert torch.equal(*drawn)
     assert float(neurise.exact.law(model).sum()) == pytest.approx(1, abs=1e-9)
+
+
+def test_networks_that_learn_from_the_same_rows_look_for_parents_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, of_rows = list[int](), parents.of_rows
+
+    def counted(rows: Rows, *args: Any, **more: Any) -> Any:
+        found.append(len(rows))
+        return of_rows(rows, *args, **more)
+
+    monkeypatch.setattr(parents, "of_rows", counted)
+    X = np.random.default_rng(0).integers(0, 2, (60, 4))
+    X[:, 0] = X[:, 2]
+    options = {"max_steps": 2, "verbose": False, "device": "cpu"}
+    together = neurise.NeurISE(network="sparse", members=2, width=4).fit(X[:50], validation=X[50:], **options)
+    assert found == [50]
+    one, two = (member.network for member in together.conditionals)
+    assert torch.equal(one.chosen, two.chosen)
+    assert not torch.equal(one.first, two.first)
+    found.clear()
+    neurise.NeurISE(network="sparse", members=2, width=4).fit(X, **options)  # each without a fold of its own
+    assert len(found) == 2

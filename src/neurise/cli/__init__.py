@@ -13,7 +13,7 @@ from neurise import discovery
 from neurise._version import __version__
 from neurise.cli._verb import verb
 
-NO_ARGUMENTS = ("demo", "theory", "bench")
+NO_ARGUMENTS = ("demo", "theory", "bench", "play")
 """Verbs that do something when nothing more is said; the others show their help."""
 
 app = typer.Typer(

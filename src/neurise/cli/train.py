@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +30,7 @@ from neurise.cli._stored import first_rows, stored_rows
 from neurise.cli._team import by_a_team
 from neurise.cli._train_report import report
 from neurise.cli._verb import INTERRUPTED, complain, describe
+from neurise.cli._watched import watched
 
 if TYPE_CHECKING:
     from neurise.dataset import Dataset
@@ -115,6 +116,13 @@ def train(
         Path | None, typer.Option(help="Folder for the state of the run.", show_default="the model's folder")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Show learning curves and fresh samples on a page of this machine while it trains (extra play).",
+        ),
+    ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -181,8 +189,9 @@ def train(
         if distributed.is_leader() and not resume:
             _make_room(output, state, force=force)
         fitted: Model = kind().set_params(**params)
-        fit = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
-        _fit(fitted, rows, stored, split, output, state, resume=resume, **fit)
+        fit: dict[str, Any] = {"seed": seed, "device": device, "max_steps": max_steps, "max_seconds": max_seconds}
+        with watched(rows, fitted) if watch and distributed.is_leader() else nullcontext() as callback:
+            _fit(fitted, rows, stored, split, output, state, resume=resume, callback=callback, **fit)
     report(fitted, rows, output, config, as_json=as_json)
     if fitted.stopped_ == "interrupted":
         where = f"{state} holds the state of the run: the same command with --resume goes on"

@@ -84,6 +84,11 @@ class Loop:
         """Return where the rows of each spread are."""
         return [slice(number * self.draws, (number + 1) * self.draws) for number in range(len(self.shrink))]
 
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """How many groups there are, and how many rows in each."""
+        return len(self.shrink), self.draws
+
     def found(self) -> list[Matched]:
         """Return what has been found so far, for each spread."""
         pairs = zip(self.weight, self.bias, self.groups(), strict=True)
@@ -96,7 +101,7 @@ class Loop:
         else:
             logits = self.walk.logits(u).to(self.features.dtype)
             change = self._matched(u, logits, work)
-            token = torch.cat([drawn_evenly((logits + change)[own], generator) for own in self.groups()])
+            token = drawn_evenly((logits + change).view(*self._shape, -1), generator).flatten()
         self.walk.put(u, token)
         own = slice(u * self.inner, (u + 1) * self.inner)
         self.features[:, own] = self._encoded(token)
@@ -115,17 +120,21 @@ class Loop:
         centre = weight @ known
         wanted = torch.cat([known.new_ones(len(known), 1), known - centre], dim=1).T @ (weight[:, None] * target)
         lines, added = slice(u * self.inner, after), torch.zeros_like(logits)
-        for number, (shrink, own) in enumerate(zip(self.shrink, self.groups(), strict=True)):
-            if shrink == math.inf:
-                continue
-            seen = torch.cat([self.features[own][:, columns], self.along[own] * scale], dim=1) - centre
-            seen = torch.cat([seen.new_ones(len(seen), 1), seen], dim=1)
-            found = moments.correction(logits[own], seen, wanted, shrink=shrink, work=work)
-            pairs, along = found[1 : 1 + len(columns)], found[1 + len(columns) :]
-            self.weight[number, lines, after:] = (self.axes[after:] @ (scale[:, None] * along)).T
-            self.weight[number, lines, columns] += pairs.T
-            self.bias[number, lines] = found[0] - centre @ found[1:]
-            added[own] = seen @ found
+        # A spread of 0 changes nothing, and is the first if it is there at all.
+        first = sum(shrink == math.inf for shrink in self.shrink)
+        own = slice(first * self.draws, None)
+        if own.start == len(logits):
+            return added
+        groups = (len(self.shrink) - first, self.draws, -1)
+        seen = torch.cat([self.features[own][:, columns], self.along[own] * scale], dim=1) - centre
+        seen = torch.cat([seen.new_ones(len(seen), 1), seen], dim=1).view(groups)
+        shrink = seen.new_tensor(self.shrink[first:])
+        found = moments.correction(logits[own].view(groups), seen, wanted, shrink=shrink, work=work)
+        pairs, along = found[:, 1 : 1 + len(columns)], found[:, 1 + len(columns) :]
+        self.weight[first:, lines, after:] = (self.axes[after:] @ (scale[:, None] * along)).mT
+        self.weight[first:, lines, columns] += pairs.mT
+        self.bias[first:, lines] = found[:, 0] - centre @ found[:, 1:]
+        added[own] = (seen @ found).flatten(0, 1)
         return added
 
     def _encoded(self, token: Tensor) -> Tensor:
@@ -146,18 +155,17 @@ def enough_draws(data: Sample, per_row: int) -> int:
 
 
 def drawn_evenly(logits: Tensor, generator: Generator) -> Tensor:
-    """Draw tokens from logits (n, O), with levels that are spread evenly over rows whose laws are alike, (n,) tokens.
+    """Draw tokens from logits (groups, n, O), with levels spread evenly over rows of a group whose laws are alike, (groups, n).
 
     Each row's draw follows its own law; together they have less of the noise that the next steps would be matched to.
     """
     full = torch.cat([torch.zeros_like(logits), logits], dim=-1) if logits.shape[-1] == 1 else logits
     law = torch.log_softmax(full.double(), dim=-1)
-    place = torch.arange(len(law), device=law.device, dtype=torch.float64)
+    place = torch.arange(law.shape[1], device=law.device, dtype=torch.float64)
     tokens = torch.arange(law.shape[-1], device=law.device, dtype=torch.float64)
-    order = (law.exp() @ tokens).argsort(stable=True)
-    level = torch.empty_like(place)
-    level[order] = (place * GOLDEN + uniforms(1, generator=generator)) % 1
-    return draw(law, level)
+    order = (law.exp() @ tokens).argsort(dim=1, stable=True)
+    level = (place * GOLDEN + uniforms(len(law), generator=generator)[:, None]) % 1
+    return draw(law, torch.empty_like(level).scatter_(1, order, level))
 
 
 def directions_of(data: Sample, count: int) -> Tensor:

@@ -58,6 +58,14 @@ class Committee(Conditionals):
         answers = (weight * member.log_conditional(t, u, x, y) for weight, member in shares)
         return torch.log_softmax(sum(answers), dim=-1)  # type: ignore[arg-type]
 
+    def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Average what each member says of all sites, (n, sites, states): those that answer in one pass do so."""
+        if not self.in_one_pass:
+            return super().log_conditionals(x, y)
+        shares = [(weight, member) for weight, member in zip(self.weights, self, strict=True) if weight]
+        answers = (weight * member.log_conditionals(x, y) for weight, member in shares)
+        return torch.log_softmax(sum(answers), dim=-1)  # type: ignore[arg-type]
+
     def log_partial(self, u: Tensor, x: Tensor, missing: Tensor, y: Tensor | None = None) -> Tensor | None:
         """Average the logarithms where every member that has a weight knows them, (n, states)."""
         total = torch.zeros((), device=x.device)

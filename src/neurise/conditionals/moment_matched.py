@@ -23,11 +23,14 @@ from neurise.deadline import Work
 from neurise.energies.pairwise_regression import expanded
 from neurise.energies.regressions import Fit, Sample, sample_of
 from neurise.networks.pairwise_terms import PairwiseTerms, added
+from neurise.networks.parts.layers import one_hot
 from neurise.networks.parts.plan import Plan, View
 from neurise.networks.parts.walk import Walk
 from neurise.rows import Rows
 from neurise.walks import Planned
 
+ROOM_ON_GPU, ROOM, FEWEST = 2**35, 2**31, 2**7
+"""Bytes that rows on their way may keep, and how many rows there are at least. Fixed: a seed gives the same on any device."""
 SPREAD = 0.16
 """τ where nobody says which: see docs/quality.md."""
 
@@ -55,6 +58,18 @@ class MomentMatched(Conditionals):
         answer = self.inner.log_conditional(t, u, x, y)
         corrected = answer + self.terms(t, u, x, self.hidden(t), y).to(answer.dtype)
         return torch.where((t == u)[..., None], torch.log_softmax(corrected, dim=-1), answer)
+
+    def log_conditionals(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Correct all sites at once where the inner conditionals come in one pass, (n, sites, states)."""
+        if not self.inner.in_one_pass:
+            return super().log_conditionals(x, y)
+        answer, (sites, states) = self.inner.log_conditionals(x, y), self.terms.bias.shape
+        place = torch.arange(sites, device=x.device)
+        sees = (place[:, None] < place) & ~self.ignored
+        pair = self.terms.pair.view(sites, states, sites, states) * sees[:, None, :, None]
+        seen = one_hot(x, states, pair.dtype).flatten(1)
+        change = (seen @ pair.flatten(2).flatten(0, 1).T).view(-1, sites, states) + self.terms.bias
+        return torch.log_softmax(answer + change.to(answer.dtype), dim=-1)
 
     def plan(self, view: View) -> Plan | None:
         """Add the terms to the plan of the chain."""
@@ -127,6 +142,9 @@ def match_each(
     """
     work, sites = work or Work(), inner.noise.space.sites
     count = enough_draws(data, 1 if shared else DRAWS_PER_ROW) if draws is None else draws
+    if inner.bytes_per_walk:  # all rows are on their way at once
+        room = ROOM_ON_GPU if inner.device.type == "cuda" else ROOM
+        count = min(count, max(FEWEST, room // (inner.bytes_per_walk * len(spreads))))
     varies = (constant < 0).repeat_interleave(data.outcomes).to(inner.device)  # what never varies is hidden
     labels = None
     if rows.y is not None:  # each group has the labels that the data have

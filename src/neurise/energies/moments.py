@@ -28,36 +28,41 @@ def correction(
     features: Tensor,
     wanted: Tensor,
     *,
-    shrink: float,
+    shrink: float | Tensor,
     weight: Tensor | None = None,
     iterations: int = ITERATIONS,
     work: Work | None = None,
 ) -> Tensor:
-    r"""Return the weights w (k, O) for features (n, k) that give the wanted moments (k, O), starting from logits (n, O).
+    r"""Return the weights w (..., k, O) for features (..., n, k) that give the wanted moments (k, O).
 
-    Rows count the same, or as their ``weight`` (n,) says, which sums to 1. Where the time of the ``work`` ends, the weights are
-    those of the steps that were made: each of them leads down.
+    They are added to logits (..., n, O). Problems of the same size, each with a λ of its own, ``shrink`` (...), are solved side
+    by side. Rows count the same, or as their ``weight`` (n,) says, which sums to 1. Where the time of the ``work`` ends, the
+    weights are those of the steps that were made: each of them leads down.
     O is 1 for two states, whose logit is the log-odds of token 1, or the number of states. Newton's steps, in which the
     curvature :math:`\mathrm{diag}(\mu) - \mu\mu^\top` of the softmax is replaced by :math:`2\,\mathrm{diag}(\mu(1-\mu))`: it is
     nowhere less than the curvature, it is the same for two states, and it leaves the outcomes apart.
     """
-    outcomes, weights = logits.shape[-1], torch.zeros_like(wanted)
-    sizes = torch.tensor(SHORTER, device=logits.device, dtype=logits.dtype)
-    ridge = shrink * torch.eye(len(wanted), device=logits.device, dtype=logits.dtype)
-    share = logits.new_full((len(logits),), 1 / len(logits)) if weight is None else weight
+    rows, outcomes, problems = logits.shape[-2], logits.shape[-1], logits.shape[:-2]
+    weights = wanted.new_zeros(*problems, *wanted.shape)
+    sizes = torch.tensor(SHORTER, device=logits.device, dtype=logits.dtype).view(-1, *(1 for _ in problems))
+    own = torch.as_tensor(shrink, device=logits.device, dtype=logits.dtype).expand(problems)
+    each, ridge = own[..., None, None], own[..., None, None, None] * torch.eye(len(wanted), device=logits.device)
+    share = logits.new_full((rows,), 1 / rows) if weight is None else weight
     for _ in range(iterations):
         here = logits + features @ weights
         law = torch.sigmoid(here) if outcomes == 1 else torch.softmax(here, dim=-1)
-        slope = wanted - features.T @ (share[:, None] * law) - shrink * weights  # (k, O), downhill
-        bend = share[:, None] * law * (1 - law) * (1 if outcomes == 1 else 2)  # (n, O)
-        curvature = torch.stack([features.T @ (features * part[:, None]) for part in bend.unbind(-1)]) + ridge
-        step = torch.linalg.solve(curvature, slope.T[..., None]).squeeze(-1).T
+        slope = wanted - features.mT @ (share[:, None] * law) - each * weights  # (..., k, O), downhill
+        bend = share[:, None] * law * (1 - law) * (1 if outcomes == 1 else 2)  # (..., n, O)
+        curvature = torch.stack([features.mT @ (features * part[..., None]) for part in bend.unbind(-1)], -3) + ridge
+        # Unchecked, since a check would wait for the device: with a ridge there is always an answer.
+        step = torch.linalg.solve_ex(curvature, slope.mT[..., None])[0].squeeze(-1).mT
         if outcomes > 1:  # what all states have in common changes nothing
-            step = step - step.mean(1, keepdim=True)
-        further = (features @ step)[None] * sizes[:, None, None]  # (sizes, n, O)
-        height = _log_sum(here + further) @ share - sizes * (wanted * step).sum()
-        height = height + shrink / 2 * (weights + sizes[:, None, None] * step).pow(2).sum((1, 2))
-        weights = weights + sizes.index_select(0, height.argmin(0, keepdim=True)) * step
+            step = step - step.mean(-1, keepdim=True)
+        longer = sizes[..., None, None]
+        height = _log_sum(here + longer * (features @ step)) @ share - sizes * (wanted * step).sum((-2, -1))
+        height = height + own / 2 * (weights + longer * step).pow(2).sum((-2, -1))
+        best = sizes.flatten().index_select(0, height.argmin(0).flatten()).view(problems)
+        weights = weights + best[..., None, None] * step
         if work is not None and not work.left():
             break
     return weights

@@ -31,10 +31,13 @@ from torch.nn import functional
 from neurise.batching import MEMORY_BUDGET
 from neurise.energies.regressions import Sample
 
+MENDING = 0.01
+"""Share of the largest curvature that is added to one which has no factors."""
 LONGEST = 2.0
 """No weight changes by more in one step: where a site is almost certain, Newton's steps overshoot."""
-ROUNDING = 1e-7
-"""A curvature beside the penalty, for directions in which there is none."""
+ROUNDING, OF_THE_LARGEST = 1e-7, 1e-5
+"""A curvature beside the penalty, for directions in which there is none: sums in float32 may make it less than nothing. It
+is a share of the largest curvature of the site, or so much at least."""
 NOISE = 1e-6
 """Losses that differ by such a share are equal: they are sums in float32."""
 FOR_BASE = 0.01
@@ -177,7 +180,8 @@ class Design:
         """Return the curvature of each site's regression, (sites, B + K·O, B + K·O)."""
         bend = 0.5 * weight if self.sample.outcomes > 1 else weight * torch.sigmoid(logits) * torch.sigmoid(-logits)
         curvature = torch.bmm(features * bend, features.transpose(1, 2))
-        return curvature + torch.diag_embed(shrink + ROUNDING)
+        most = curvature.diagonal(dim1=1, dim2=2).amax(1, keepdim=True)
+        return curvature + torch.diag_embed(shrink + ROUNDING + OF_THE_LARGEST * most)
 
 
 def nats(logits: Tensor, target: Tensor) -> Tensor:
@@ -208,6 +212,21 @@ def solve(design: Design, chosen: Tensor, start: Tensor | None, *, rounds: int, 
     return torch.cat(found)
 
 
+def factored(curvature: Tensor) -> Tensor:
+    """Return Cholesky's factors of many curvatures, (sites, k, k).
+
+    Where hundreds of thousands of rows hardly vary, sums in float32 may have a direction of negative curvature. What is added there
+    makes the step shorter, and leaves the point that it leads to as it is.
+    """
+    factor: Tensor
+    factor, failed = torch.linalg.cholesky_ex(curvature)
+    if bool(failed.any()):
+        more = MENDING * curvature.diagonal(dim1=1, dim2=2).amax(1).clamp(min=ROUNDING)
+        mended = curvature + more[:, None, None] * torch.eye(curvature.shape[1], device=curvature.device)
+        factor = torch.where((failed > 0)[:, None, None], torch.linalg.cholesky_ex(mended)[0], factor)
+    return factor
+
+
 def _solved(design: Design, features: Tensor, target: Tensor, weight: Tensor, theta: Tensor, rounds: int) -> Tensor:
     """Solve the regressions of a part of the sites, from ``theta`` on."""
     binary, factor = design.sample.outcomes == 1, features.new_zeros(0)
@@ -228,7 +247,7 @@ def _solved(design: Design, features: Tensor, target: Tensor, weight: Tensor, th
         unexplained = (target - law) * weight
         if binary or step % REFRESH == 0:
             shrink = design.shrink(theta)
-            factor = torch.linalg.cholesky(design.curvature(features, logits, weight, shrink))
+            factor = factored(design.curvature(features, logits, weight, shrink))
         gradient = torch.bmm(features, unexplained.transpose(1, 2)) - (shrink[:, None] * theta).transpose(1, 2)
         wanted = torch.cholesky_solve(gradient, factor).transpose(1, 2)
         change = torch.where(down, wanted, change)  # what was taken back is tried again, shorter

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from neurise.conditionals._matching import noise_of
 from neurise.conditionals.base import Conditionals
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.moment_matched import SPREAD, corrected, match_each
@@ -25,8 +26,8 @@ from neurise.rows import Rows
 SPREADS = (0.0, 0.04, 0.08, 0.16, 0.32, 0.64)
 """What is compared; 0 leaves everything as it is."""
 MENDED = 0.9
-"""The squared error of the moments must fall to this share: less is not told from the noise of the rows held back."""
-ALLOWED = 1e-3
+"""The squared error of the moments, beyond what chance explains, must fall to this share."""
+ALLOWED = 5e-3
 """Share of the negative log-likelihood that better moments may cost, beyond what cannot be told from nothing."""
 FOLDS = 2
 """Folds that are held back of a committee's rows."""
@@ -34,6 +35,8 @@ HELD = 2**11
 """Rows held back that are looked at, at most."""
 CHOOSING = 2 / 3
 """Share of a limited time in which the spread must be chosen: twice as long as the final run takes."""
+CHANCE = 0.02
+"""By such a share the noise of many moments together may be more than is expected of it."""
 BLOCK = 2**10
 """Columns of a matrix of moments that are computed at once."""
 
@@ -73,7 +76,10 @@ def calibrated(
         tried = match_each(learnt, own, data, constant, list(SPREADS), shared=True, work=choosing, **options)
         if choosing.left():
             gains = held_gains(held, [one.fit for one in tried])
-            errors = [moment_error(one.features, held.sample) for one in tried]
+            pairs = learnt.looked_at()
+            # Without pairs that are looked at, all count.
+            pairs = pairs | pairs.T if bool(pairs.any()) else torch.ones_like(pairs)
+            errors = [moment_error(one.features, held.sample, pairs) for one in tried]
             nll = -mean_and_error(_log_prob(held.laws, held.x), held.sample)[0]
             best = choose(gains, held.sample, errors, allowed=ALLOWED * nll, always=always)
             spread, report = SPREADS[best], _report(best, gains, held.sample, errors)
@@ -140,19 +146,28 @@ def _log_prob(laws: Tensor, x: Tensor) -> Tensor:
     return laws.gather(-1, x[..., None]).squeeze(-1).double().sum(1)
 
 
-def moment_error(drawn: Tensor, sample: Sample) -> float:
-    r"""Return :math:`\sum_{ij} (\langle g_i g_j\rangle_{\mathrm{drawn}} - \langle g_i g_j \rangle_{\mathrm{held}})^2`.
+def moment_error(drawn: Tensor, sample: Sample, pairs: Tensor) -> float:
+    r"""Return how far moments of what is drawn are from those of held-back rows, beyond what chance explains.
 
-    g are the constant 1 and the features of all sites less their means in the held-back rows.
+    It is :math:`\sum_{ij} (\langle g_i g_j\rangle_{\mathrm{drawn}} - \langle g_i g_j \rangle_{\mathrm{held}})^2` less the
+    variances of both means, and never less than 0. g are the constant 1 and the features of all sites less their means in the
+    held-back rows; ``pairs`` (sites, sites) says which of them count. On 2,000 sites most pairs have nothing to do with each
+    other, and their noise would hide everything else.
     """
-    mean = sample.weight @ sample.features
+    mean, noise = sample.weight @ sample.features, noise_of(sample) + 1 / len(drawn)
     ours, theirs = (torch.cat([part.new_ones(len(part), 1), part - mean], dim=1) for part in (drawn, sample.features))
-    error = 0.0
+    counted = torch.ones(ours.shape[1], ours.shape[1], dtype=torch.bool, device=ours.device)
+    each = sample.outcomes
+    counted[1:, 1:] = pairs.to(ours.device).repeat_interleave(each, 0).repeat_interleave(each, 1)
+    error = expected = 0.0
     for start in range(0, ours.shape[1], BLOCK):
         some = slice(start, start + BLOCK)
-        gap = ours.T @ ours[:, some] / len(ours) - theirs.T @ (sample.weight[:, None] * theirs[:, some])
-        error += float(gap.double().pow(2).sum())
-    return error
+        held = theirs.T @ (sample.weight[:, None] * theirs[:, some])
+        square = theirs.square().T @ (sample.weight[:, None] * theirs[:, some].square())
+        gap = ours.T @ ours[:, some] / len(ours) - held
+        error += float((gap.double().square() * counted[:, some]).sum())
+        expected += float(((square - held.square()).double().clamp(min=0) * counted[:, some]).sum()) * noise
+    return max(0.0, error - (1 + CHANCE) * expected)
 
 
 def choose(gains: Tensor, sample: Sample, errors: Sequence[float], *, allowed: float, always: bool) -> int:
@@ -186,7 +201,9 @@ def _name(spread: float) -> str:
 def _report(best: int, gains: Tensor, sample: Sample, errors: Sequence[float]) -> str:
     """Say what was chosen and why."""
     if not SPREADS[best]:
-        return "none: held-back rows do not ask for it"
+        if not errors[0]:
+            return "none: moments of held-back rows are as near as chance allows"
+        return "none: better moments would cost held-back rows too much likelihood"
     mean, error = mean_and_error(gains[best], sample)
-    share = errors[best] / errors[0]
-    return f"spread {SPREADS[best]:g}: held-back rows {mean:+.3g} ± {error:.2g} nats, squared error of moments × {share:.2f}"
+    told = f", squared error of moments × {errors[best] / errors[0]:.2f}" if errors[0] else ""
+    return f"spread {SPREADS[best]:g}: held-back rows {mean:+.3g} ± {error:.2g} nats{told}"

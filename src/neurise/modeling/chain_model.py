@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,6 +27,9 @@ from neurise.modeling.site_terms import SiteTerms
 from neurise.sampling.clamped import draw_clamped
 from neurise.sampling.corrector import Sweeps, checked_sweeps
 from neurise.sampling.reverse import sample
+
+if TYPE_CHECKING:
+    from neurise.modeling.trajectory import Chains
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -202,6 +205,15 @@ class ChainModel(Model):
         sweeps = self.sweeps_of(request.sweeps)
         if request.clamp is None:
             return self._draw_from_chains(request, sweeps)
+        self.check_clamp(request)
+        drawn, effective = draw_clamped(
+            self.conditionals, request, labels=self.schema_.labels, sweeps=sweeps, device=self.device_
+        )
+        self.effective_samples_ = effective
+        return drawn
+
+    def check_clamp(self, request: Request) -> None:
+        """Raise NotImplementedError where sites cannot be held."""
         if request.start is not None:
             raise NotImplementedError("start cannot be combined with clamp: given sites start from their own noise")
         if self.is_mixture:
@@ -210,11 +222,6 @@ class ChainModel(Model):
                 f"({len(self.chains)} of them) knows that of the sites that it generates first only; fit with "
                 "architecture__orders=1, the given sites last in order="
             )
-        drawn, effective = draw_clamped(
-            self.conditionals, request, labels=self.schema_.labels, sweeps=sweeps, device=self.device_
-        )
-        self.effective_samples_ = effective
-        return drawn
 
     def _draw_from_chains(self, request: Request, sweeps: Sweeps) -> Tensor:
         """Draw every row from one of the chains, each of which is as likely as the others."""
@@ -232,6 +239,16 @@ class ChainModel(Model):
                 drawn = sample(chain.conditionals, len(rows), y, generator=generator, sweeps=sweeps, start=begin)
                 found[rows.cpu()] = chain.restored(drawn)
         return found
+
+    def _chains(self, request: Request) -> Chains:
+        from neurise.modeling import chain_steps
+
+        return chain_steps.chains_of(self, request)
+
+    def _noising(self, x: Tensor, generator: torch.Generator) -> Chains:
+        from neurise.modeling import chain_steps
+
+        return chain_steps.noising(self, x, generator)
 
     @property
     def has_likelihood(self) -> bool:

@@ -46,7 +46,7 @@ def learn(job: Any, near: Tensor | None, work: Work) -> RowConditionals:
     most = {} if near is None else {"parents": max(1, int(near.sum(1).max()))}
     network = Sparse(space, frame.noise.num_steps, width=0, classes=frame.classes, sides="both", **most)
     network.to(device).requires_grad_(False).reset(Generator().manual_seed(job.seed))
-    network.begin(*without_fold(job.rows, job.held, 0), frame.constant < 0, work, near)
+    network.take(network.begin(*without_fold(job.rows, job.held, 0), frame.constant < 0, work, near))
     return RowConditionals(network, frame)
 
 

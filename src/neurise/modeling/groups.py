@@ -19,7 +19,8 @@ class Architecture:
         group: sites per place of a transformer, network="causal": the more, the faster, and the less it looks closely.
         attention_heads: heads of each of its layers; by default one for 64 channels.
         shared_heads: so many of its heads have the same keys and values, so that rows take less memory while they are drawn.
-        dropout: share of the channels that a transformer leaves out at random while it learns.
+        dropout: share of the channels that a transformer leaves out at random while it learns; None chooses by the data, the
+            fewer rows the more.
         orders: in how many orders the sites are learnt and generated; the model is the equal mixture of the laws. The first is
             that of the model, the others are random by the seed of ``fit``; or a list of orders, each as ``order`` is given.
             Hard noise alone.
@@ -39,7 +40,7 @@ class Architecture:
     group: int = 4
     attention_heads: int | None = None
     shared_heads: int = 1
-    dropout: float = 0.1
+    dropout: float | None = None
     orders: int | Sequence[Sequence[int]] = 1
     energy: bool | None = None
     counts: bool | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -20,6 +20,9 @@ from neurise.rows import Batch
 from neurise.sampling import parallel
 from neurise.space import Space
 from neurise.training.objective import Prediction
+
+if TYPE_CHECKING:
+    from neurise.modeling.trajectory import Chains
 
 Noise = Uniform | Absorbing
 
@@ -185,12 +188,26 @@ class JointModel(TrainedModel):
         return Denoiser(network, noise, schema.constant.to(self.device_), width)
 
     def _draw(self, request: Request) -> Tensor:
+        self.check_clamp(request)
+        return parallel.sample(self._chain(), request.n, request.y, generator=request.generator)
+
+    def check_clamp(self, request: Request) -> None:
+        """Raise NotImplementedError for what a chain that moves all sites cannot do."""
         if request.clamp is not None:
             raise NotImplementedError(
                 f"{type(self).__name__} cannot hold sites fixed while it samples; NeurISE and GGM can (clamp=)"
             )
         self._refuse(sweeps=request.sweeps, start=request.start)
-        return parallel.sample(self._chain(), request.n, request.y, generator=request.generator)
+
+    def _chains(self, request: Request) -> Chains:
+        from neurise.modeling.trajectory import Chains
+        from neurise.sampling.stepwise import joint_moves
+
+        self.check_clamp(request)
+        chain = self._chain()
+        start, steps = chain.start(request.n, generator=request.generator), chain.num_steps
+        moves = joint_moves(chain, start, request.y, generator=request.generator)
+        return Chains(start, steps, steps, chain.tokens, moves, joint=True)
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
         """Push the start through the reverse chain; only its own start will do."""

@@ -69,5 +69,6 @@ def candidates(rows: int, sites: int, asked: tuple[str, ...], *, gpu: bool) -> C
     if sites < WIDE:
         return Candidates((FIRST,), f"{FIRST}: fewer than {WIDE} sites vary")
     if rows < MANY_ROWS * sites:
-        return Candidates((FIRST, "sparse"), f"{WIDE} sites or more, fewer than {MANY_ROWS} rows each", together=True)
+        kinds = (FIRST, "sparse", "causal") if gpu else (FIRST, "sparse")
+        return Candidates(kinds, f"{WIDE} sites or more, fewer than {MANY_ROWS} rows each", together=True)
     return Candidates(("causal" if gpu else "masked", "sparse"), f"{WIDE} sites or more, {MANY_ROWS} rows each or more")

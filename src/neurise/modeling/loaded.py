@@ -78,8 +78,9 @@ def checked_sizes(field: Field) -> Sizes:
         field[name].whole(1, MOST)
     if "stretch" in field.value:  # files of earlier versions have none
         field["stretch"].whole(1, MOST)
-    if "weight_decay" in field.value:
-        field["weight_decay"].number(0)
+    for name in ("weight_decay", "dropout"):
+        if name in field.value:
+            field[name].number(0)
     field["learning_rate"].number(0)
     field["pairwise"].flag()
     return Sizes(**field.value)

@@ -7,7 +7,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -29,6 +29,9 @@ from neurise.schema import Schema, learn_schema
 from neurise.space import Space
 from neurise.stored import Stored
 from neurise.training.loop import BrokenOff, TrainingDiverged
+
+if TYPE_CHECKING:
+    from neurise.modeling.trajectory import Chains, Trajectory
 
 Callback = Callable[[int, float, Mapping[str, float], "Model"], Any]
 """``f(step, seconds, losses, model)``, called at every evaluation of the training; returning True stops it."""
@@ -60,6 +63,7 @@ class Request(NamedTuple):
     generator: Generator
     sweeps: Any = None  # None: what fit chose
     start: Tensor | None = None  # (n, sites): states at time T to start a reverse chain from
+    quiet: bool = False  # whether whoever asks looks at ``effective_samples_``, and needs no warning
 
 
 class Model(Estimator, ABC):
@@ -126,6 +130,17 @@ class Model(Estimator, ABC):
     @abstractmethod
     def _draw(self, request: Request) -> Tensor:
         """Draw rows of tokens, (n, sites)."""
+
+    def check_clamp(self, request: Request) -> None:
+        """Raise NotImplementedError where sites cannot be held as they are asked to be."""
+
+    def _chains(self, request: Request) -> Chains:
+        """Return the chains that draw what is asked for, to be told of step by step."""
+        raise NotImplementedError(f"{type(self).__name__} draws without a chain: it has no steps to show")
+
+    def _noising(self, x: Tensor, generator: Generator) -> Chains:
+        """Return the forward chains of rows of tokens."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward noise of single steps to show")
 
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no exact likelihood; compare samples instead")
@@ -326,9 +341,16 @@ class Model(Estimator, ABC):
         or a dict from a time of the chain to the number of sweeps there. ``start`` (n, sites) takes the place of the noise
         that a reverse chain starts from. ``random_state`` is another name of ``seed``, as in ``fit``.
         """
-        schema = self._fitted()
         if random_state is not None:
             seed = sklearn_names.seed_of(seed, random_state, None)
+        request = self._request(n, y, clamp, seed, sweeps, start)
+        with torch.no_grad():
+            tokens = self._draw(request)
+        return self.schema_.decode(tokens, request.generator)
+
+    def _request(self, n: int, y: Any, clamp: Any, seed: int | None, sweeps: Any, start: Any) -> Request:
+        """Check what ``sample`` was asked for, and draw the labels that are not given."""
+        schema = self._fitted()
         n, generator = checks.positive_whole("n", n), devices.generator(seed, self.device_)
         needed = devices.sampling_bytes(n, schema.space.sites, np.dtype(schema.alphabet.dtype).itemsize)
         devices.require_memory(needed, torch.device("cpu"), f"draw fewer than n={n:,} rows at a time")
@@ -340,9 +362,38 @@ class Model(Estimator, ABC):
         if begin is not None and len(begin) != n:
             raise ValueError(f"start has {len(begin)} rows for n={n}")
         labels = None if labels is None else labels.to(self.device_)
-        with torch.no_grad():
-            tokens = self._draw(Request(n, labels, given, generator, sweeps, begin))
-        return schema.decode(tokens, generator)
+        return Request(n, labels, given, generator, sweeps, begin)
+
+    def trajectory(
+        self,
+        n: int,
+        y: Any = None,
+        *,
+        clamp: Any = None,
+        seed: int | None = None,
+        sweeps: Any = None,
+        start: Symbols | None = None,
+    ) -> Trajectory:
+        """Draw n configurations as :meth:`sample` does, and return every state that the reverse chain went through.
+
+        The arguments are those of ``sample``. The last state follows the law of ``sample``, and with the same seed it is the
+        same rows, up to rounding. With ``clamp`` the states are those of the particles that were kept in the end.
+
+        >>> chain = model.trajectory(4, seed=0)
+        >>> chain[0], chain[-1]          # noise and configurations, (4, sites) of the symbols that were fitted
+        >>> chain.sites[10]              # the site that step 10 redraws, of each chain, (4,)
+        >>> chain.laws[10]               # the probabilities it was drawn from, (4, states)
+        """
+        from neurise.modeling.trajectory import recorded
+
+        return recorded(self._fitted(), self._chains(self._request(n, y, clamp, seed, sweeps, start)))
+
+    def noising(self, X: Symbols, *, seed: int | None = None) -> Trajectory:
+        """Noise the rows of X step by step: the forward chain, from the data at time 0 to noise."""
+        from neurise.modeling.trajectory import recorded
+
+        schema = self._fitted()
+        return recorded(schema, self._noising(schema.encode(X), devices.generator(seed, self.device_)))
 
     def log_prob(self, X: Symbols, y: Any = None) -> np.ndarray:
         """Exact log-likelihood of each row in nats, (N,). Without y, a model with labels sums over them.

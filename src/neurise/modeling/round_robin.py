@@ -49,7 +49,7 @@ from neurise.training.settings import Training
 from neurise.training.state import TrainingState
 from neurise.training.step import examples_at_once, noised, slices
 
-WEIGHING, CALIBRATING = 0.05, 0.25
+WEIGHING, CALIBRATING = 0.05, 0.4
 """The shares of a limited time that are kept for weighing the kinds of members, and for a calibration."""
 PIECES = 16
 """Slices of examples where the time is looked at between two of them."""
@@ -166,7 +166,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
             checks.positive_whole(f"architecture__{name}", getattr(self.architecture, name))
         if self.architecture.attention_heads is not None:
             checks.positive_whole("architecture__attention_heads", self.architecture.attention_heads)
-        checks.share("architecture__dropout", self.architecture.dropout)
+        if self.architecture.dropout is not None:
+            checks.share("architecture__dropout", self.architecture.dropout)
         checks.unseen(self.chain.unseen, self.schema_.space.states)
         checks.positive_whole("chain__stretch", best.stretch)
         if best.stretch > 1 and not self._takes_stretches(make):
@@ -277,8 +278,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         best = best._replace(**{name: value for name, value in own.items() if value is not None})
         wanted = self.architecture.pairwise
         if wanted is None:
-            # Beside another kind there are none: its own linear part takes their place.
-            alone = self.choice_ is None or len(self.choice_.kinds) == 1
+            # Beside another kind they are worth their time on a GPU alone: a linear part of its own takes their place.
+            alone = self.choice_ is None or len(self.choice_.kinds) == 1 or self.device_.type == "cuda"
             wanted = alone and best.pairwise and best.members > 1 and self._is_hard and kind == FIRST
             wanted = wanted and not self._has_gaps
         stretch = self.chain.stretch
@@ -388,10 +389,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
             batch_size=best.batch_size,
             members=best.members,
         )
-        options = {"width": best.width, "depth": best.depth, "classes": frame.classes}
+        options: dict[str, Any] = {"width": best.width, "depth": best.depth, "classes": frame.classes}
         for name in make.options:
             if hasattr(self.architecture, name):
-                options[name] = getattr(self.architecture, name)
+                value = getattr(self.architecture, name)
+                options[name] = getattr(best, name, None) if value is None else value
         if "gaps" in make.options:
             options["gaps"] = self._has_gaps
         extras: dict[str, Any] = {
@@ -487,6 +489,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         """
         best, fraction = self.sizes_[kind], self.training.validation_fraction
         half = best.members // 2 if best.pairwise and best.members % 2 == 0 and self._is_hard else 0
+        half = 0 if len(self.sizes_) > 1 else half  # beside another kind, a kind is one job
         kinds = [(half, True), (half, False)] if half else [(best.members, best.pairwise)]
         with torch.device("meta"):  # how large a network is should be known before memory is taken
             objectives = self._objectives(kind, kinds, order)

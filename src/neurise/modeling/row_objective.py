@@ -60,18 +60,21 @@ class RowObjective:
 
     @staticmethod
     def begin(job: Any, work: Work, graph: Tensor | None = None) -> None:
-        """Let the networks of a job find out what needs no descent, each without the fold that validates it.
+        """Let the networks of a job find out what needs no descent, each without the fold that validates it, if there are folds.
 
         ``graph`` (sites, sites) says which sites are known to depend on each other directly.
         """
         objective = job.objective
         members = objective.network.networks()
         work = work.part(1.0, what="preparing", unit="networks", total=len(members))
+        found, is_alike = None, job.rows.fold is None
         for number, network in enumerate(members):
-            own, aside = without_fold(job.rows, job.held, number)
-            part = work.part(1 / (len(members) - number))
-            near = {} if graph is None or not network.takes_graph else {"near": graph}
-            network.begin(own, aside, objective.frame.constant < 0, part, **near)
+            if not (number and is_alike):
+                own, aside = without_fold(job.rows, job.held, number)
+                part = work.part(1.0 if is_alike else 1 / (len(members) - number))
+                near = {} if graph is None or not network.takes_graph else {"near": graph}
+                found = network.begin(own, aside, objective.frame.constant < 0, part, **near)
+            network.take(found)
             work.left(done=1)
         if work.shown is not None:
             work.shown.progress.close()

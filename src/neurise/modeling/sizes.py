@@ -25,6 +25,7 @@ class Sizes(NamedTuple):
     precision: str = PRECISION
     stretch: int = 1
     weight_decay: float = DECAY
+    dropout: float = 0.1
 
 
 SIZES: tuple[tuple[float, Sizes], ...] = (

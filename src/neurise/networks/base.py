@@ -110,6 +110,8 @@ class RowNetwork(Network):
     writing: without it, generating a row takes as many passes as there are sites. Tests tie the two.
     """
 
+    side_by_side: ClassVar[bool] = True
+    """Whether several networks of this kind learn in batched products; not where one of them keeps a device busy."""
     takes_graph: ClassVar[bool] = False
     """Whether :meth:`begin` makes use of a graph that the user knows."""
     looks_both_ways: bool = False
@@ -140,12 +142,15 @@ class RowNetwork(Network):
         """
         return None
 
-    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work, near: Tensor | None = None) -> None:
-        """Find out what is found without descent, before the training and after :meth:`reset`; by default nothing.
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work, near: Tensor | None = None) -> Any:
+        """Return what is found out without descent; by default nothing. :meth:`take` makes use of it.
 
         ``held`` are rows to judge by, ``varies`` (sites,) tells which sites do, and ``work`` whether there is time to go on.
         ``near`` (sites, sites) booleans are the sites that are known to depend on each other directly, if any are.
         """
+
+    def take(self, found: Any) -> None:
+        """Start from what :meth:`begin` of a network like this one has found, before the training and after :meth:`reset`."""
 
     @classmethod
     def suited(cls, rows: int, space: Space, *, gpu: bool) -> Mapping[str, Any]:

@@ -17,6 +17,11 @@ from neurise.networks.parts.walk import Walk
 from neurise.networks.parts.within_group import EMBEDDED, Tokens, WithinGroup, by_place
 from neurise.space import Space
 
+DROPOUTS = ((10, 0.5), (50, 0.2), (float("inf"), 0.1))
+"""Below so many rows per site such a share of the channels is left out."""
+SEVERAL = 200
+"""Rows per site below which two networks that answer together are better than one that learns for longer."""
+
 
 class Causal(RowNetwork):
     r"""A decoder-only transformer. ``group`` consecutive sites in the order of generation make one place of it.
@@ -38,6 +43,7 @@ class Causal(RowNetwork):
 
     options = ("group", "attention_heads", "shared_heads", "dropout")
     walks_in = "bfloat16"
+    side_by_side = False
 
     def __init__(
         self,
@@ -73,11 +79,18 @@ class Causal(RowNetwork):
 
     @classmethod
     def suited(cls, rows: int, space: Space, *, gpu: bool) -> Mapping[str, Any]:
-        """Return sizes that suit the data: about thirty times through the rows on a GPU, and a short run on a CPU."""
+        """Return sizes that suit the data: about thirty times through the rows on a GPU, and a short run on a CPU.
+
+        The fewer rows there are for each site, the more is left out.
+        """
+        dropout = next(share for many, share in DROPOUTS if rows < many * space.sites)
         if not gpu:
-            return {"width": 64, "depth": 3, "members": 1, "batch_size": 32, "learning_rate": 2e-3, "steps": 1000}
-        size = {"width": 256, "depth": 6, "members": 1, "batch_size": 128, "learning_rate": 1.5e-3}
-        return {**size, "steps": min(20_000, max(2000, 30 * rows // 128)), "precision": "bfloat16"}
+            size = {"width": 64, "depth": 3, "members": 1, "batch_size": 32, "learning_rate": 2e-3, "steps": 1000}
+            return {**size, "dropout": dropout}
+        members = 2 if rows < SEVERAL * space.sites else 1
+        size = {"width": 256, "depth": 6, "members": members, "batch_size": 128, "learning_rate": 1.5e-3}
+        steps = min(20_000, max(2000, 30 * rows // 128))
+        return {**size, "steps": steps, "precision": "bfloat16", "dropout": dropout}
 
     @classmethod
     def least_numbers(cls, space: Space, num_steps: int, width: int, depth: int) -> int:

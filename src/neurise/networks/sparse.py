@@ -14,6 +14,7 @@ from neurise import checks
 from neurise.deadline import Work
 from neurise.energies import parents
 from neurise.energies.frontier import frontier
+from neurise.energies.parents import Parents
 from neurise.networks.base import RowNetwork
 from neurise.networks.parts.layers import WITH_GAPS
 from neurise.networks.parts.walk import Walk
@@ -25,6 +26,8 @@ SIDES = ("after", "both")
 
 MANY_ROWS = 10_000
 """Rows from which on perceptrons may learn fast."""
+SEVERAL = 10
+"""Rows per site below which several networks, each with parents of its own, answer together on a GPU."""
 FEW_PARENTS = 4
 """Of more parents each has smaller first weights, so that perceptrons of many are not steeper than those of few."""
 
@@ -76,8 +79,9 @@ class Sparse(RowNetwork):
     def suited(cls, rows: int, space: Space, *, gpu: bool) -> Mapping[str, Any]:
         """Return sizes for networks of a few parents each. The decay is the perceptrons' alone: what was solved for stays."""
         rate = 1e-2 if rows >= MANY_ROWS else 2e-3  # few rows are soon learnt by heart
+        members = 4 if gpu and rows < SEVERAL * space.sites else 1
         pace = {"batch_size": 512, "steps": 2000} if gpu else {"batch_size": 256, "steps": 500}
-        return {"width": 32, "depth": 1, "members": 1, **pace, "learning_rate": rate, "weight_decay": 0.3}
+        return {"width": 32, "depth": 1, "members": members, **pace, "learning_rate": rate, "weight_decay": 0.3}
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw the perceptrons; without parents every conditional is uniform."""
@@ -88,7 +92,7 @@ class Sparse(RowNetwork):
             nn.init.zeros_(zero)
 
     @torch.no_grad()
-    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work, near: Tensor | None = None) -> None:
+    def begin(self, rows: Rows, held: Rows | None, varies: Tensor, work: Work, near: Tensor | None = None) -> Parents:
         """Find the parents of every site, and the linear part.
 
         They are among the sites after it, or all others. With a graph they are those that can be needed at all
@@ -101,7 +105,7 @@ class Sparse(RowNetwork):
         if self.looks_both_ways:
             allowed = every & (place[:, None] != place) & (True if near is None else near.to(varies.device))
         everyone = self.looks_both_ways and near is not None and int(allowed.sum(1).max()) <= most
-        found = parents.of_rows(
+        return parents.of_rows(
             rows,
             held,
             self.space.states,
@@ -110,6 +114,10 @@ class Sparse(RowNetwork):
             most=None if everyone else most,
             work=work,
         )
+
+    @torch.no_grad()
+    def take(self, found: Parents) -> None:
+        """Look at these parents; the perceptrons are steeper the fewer there are."""
         count = found.sites.shape[1]
         self.chosen[:, :count] = found.sites
         self.linear[:, : count * self.features] = found.weight.flatten(1, 2)

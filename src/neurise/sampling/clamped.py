@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -26,7 +27,10 @@ from neurise import batching
 from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals
 from neurise.labels import Labels
+from neurise.networks.parts.walk import Walk
 from neurise.sampling.corrector import Sweeps, correct
+from neurise.sampling.incremental import begin_walk
+from neurise.walks import log_law
 
 FEW_PARTICLES = 10
 """Fewer effective particles than this, or than the rows drawn from them, deserve a warning."""
@@ -50,6 +54,25 @@ class Clamped(NamedTuple):
     y: Tensor | None = None  # (n,): the labels of the rows, where there are labels
 
 
+@dataclass
+class Trail:
+    """Where particles went: the tokens of every step, and which particles go on from which."""
+
+    start: Tensor = field(init=False)  # (particles, sites)
+    moves: list[tuple[Tensor, Tensor | None]] = field(
+        default_factory=list
+    )  # tokens (particles,); then whom each goes on from
+    kept: Tensor = field(init=False)  # (n,) the particles that were kept in the end
+
+    def traced(self) -> tuple[Tensor, list[Tensor]]:
+        """Return the start, (n, sites), and the tokens of all steps, (n,) each, of those that were kept."""
+        place, tokens = self.kept, list[Tensor]()
+        for token, followed in reversed(self.moves):
+            place = place if followed is None else followed[place]
+            tokens.append(token[place])
+        return self.start[place], tokens[::-1]
+
+
 class Wish(Protocol):
     """What ``sample`` was asked for: so many rows, with labels, and the sites that are given, (values, given)."""
 
@@ -69,6 +92,10 @@ class Wish(Protocol):
     def generator(self) -> Generator:
         """Return the source of random numbers."""
 
+    @property
+    def quiet(self) -> bool:
+        """Whether few effective samples are no reason to warn."""
+
 
 def draw_clamped(
     conditionals: Conditionals, wish: Wish, *, labels: Labels | None, sweeps: Sweeps, device: torch.device
@@ -77,6 +104,25 @@ def draw_clamped(
 
     Warns where they are few, and raises ValueError where the given values are impossible. Sweeps hold the given sites.
     """
+    drawn = checked_clamped(conditionals, wish, labels=labels, sweeps=sweeps, device=device)
+    effective = float(drawn.effective.sum())
+    if not sweeps.get(0) or wish.clamp is None:
+        return drawn.x, effective
+    y, held = None if drawn.y is None else drawn.y.to(device), wish.clamp[1].to(device).expand(wish.n, -1)
+    moved = correct(conditionals, drawn.x.to(device), y, sweeps=sweeps[0], held=held, generator=wish.generator)
+    return moved.cpu(), effective
+
+
+def checked_clamped(
+    conditionals: Conditionals,
+    wish: Wish,
+    *,
+    labels: Labels | None,
+    sweeps: Sweeps,
+    device: torch.device,
+    trails: list[Trail] | None = None,
+) -> Clamped:
+    """Draw what :func:`draw_clamped` does before its sweeps, with its warning and its errors."""
     if any(t > 0 for t in sweeps):
         raise NotImplementedError("with clamp=, sweeps can run at time 0 only: pass a number")
     assert wish.clamp is not None
@@ -90,22 +136,18 @@ def draw_clamped(
         wish.y,
         draw_labels=partial(labels.draw, generator=wish.generator) if labels is not None and unknown else None,
         generator=wish.generator,
+        trails=trails,
     )
-    effective = float(drawn.effective.sum())
     if not bool(drawn.effective.all()):
         raise ValueError("the model gives the clamped values probability zero: nothing can be drawn")
-    if not drawn.exact and float(drawn.effective.min()) < max(drawn.rows, FEW_PARTICLES):
+    if not drawn.exact and not wish.quiet and float(drawn.effective.min()) < max(drawn.rows, FEW_PARTICLES):
         warnings.warn(
-            f"the clamped values are unlikely along the way: {wish.n} rows rest on about {effective:.0f} "
-            "effective samples; put the clamped sites last in order=, so that they are generated first",
-            stacklevel=5,
+            f"the clamped values are unlikely along the way: {wish.n} rows rest on about "
+            f"{float(drawn.effective.sum()):.0f} effective samples; put the clamped sites last in order=, so that they are "
+            "generated first",
+            stacklevel=6,
         )
-    if not sweeps.get(0):
-        return drawn.x, effective
-    y = None if drawn.y is None else drawn.y.to(device)
-    held = given.expand(wish.n, -1)
-    moved = correct(conditionals, drawn.x.to(device), y, sweeps=sweeps[0], held=held, generator=wish.generator)
-    return moved.cpu(), effective
+    return drawn
 
 
 @torch.no_grad()
@@ -118,11 +160,13 @@ def sample_clamped(
     *,
     draw_labels: Callable[[int], Tensor] | None = None,
     generator: Generator,
+    trails: list[Trail] | None = None,
 ) -> Clamped:
     """Draw n rows given some of their sites.
 
     ``values`` and ``given`` are (1 or n, sites): tokens, and which of them hold. ``y`` (n,) are labels that are given too;
     where labels exist and are not given, ``draw_labels`` draws them for the particles, and the weights do the rest.
+    ``trails`` is a list to which the ways of the particles are added.
     """
     same = len(values) == 1 and (y is None or bool((y == y[0]).all()))
     # With every weight equal there is nothing to resample: as many particles as rows, and an exact draw.
@@ -141,7 +185,10 @@ def sample_clamped(
             labels: Tensor | None = draw_labels(size)
         else:
             labels = None if y is None else (y[:1] if same else y[chunk]).repeat_interleave(size if same else particles)
-        x, least, own, _ = _weigh(conditionals, values[chunk], given[chunk], labels, particles, rows, generator)
+        trail = None if trails is None else Trail()
+        x, least, own, _ = weigh(conditionals, values[chunk], given[chunk], labels, particles, rows, generator, trail)
+        if trails is not None and trail is not None:
+            trails.append(trail)
         parts.append(x.flatten(0, 1).cpu())
         effective.append(least.cpu())
         kinds.append(own)
@@ -163,7 +210,7 @@ def estimate_log_prob(
         value, holds = (part[chunk].repeat_interleave(REPEATS, 0) for part in (values, given))
         labels = None if y is None else y[chunk].repeat_interleave(REPEATS * OWN)
         device = conditionals.device
-        log_mean = _weigh(conditionals, value.to(device), holds.to(device), labels, OWN, 1, generator)[3]
+        log_mean = weigh(conditionals, value.to(device), holds.to(device), labels, OWN, 1, generator)[3]
         found.append(log_mean.view(-1, REPEATS).cpu())
     log_means = torch.cat(found)
     total = log_means.logsumexp(1) - math.log(REPEATS)
@@ -176,7 +223,7 @@ def _given_last(given: Tensor) -> bool:
     return bool((given.int().cummax(dim=-1).values == given).all())
 
 
-def _weigh(
+def weigh(
     conditionals: Conditionals,
     values: Tensor,
     given: Tensor,
@@ -184,10 +231,12 @@ def _weigh(
     particles: int,
     keep: int,
     generator: Generator,
+    trail: Trail | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
     """Run G groups of weighted particles.
 
-    Return ``keep`` of each, the lowest effective number of each, labels, and the logarithm of the mean weight of each.
+    Return ``keep`` of each, the lowest effective number of each, labels, and the logarithm of the mean weight of each. A
+    ``trail`` is told where the particles went.
     """
     noise, groups = conditionals.noise, len(values)
     sites, device, rows = noise.space.sites, values.device, len(values) * particles
@@ -203,36 +252,53 @@ def _weigh(
     x = torch.where(holds, noised, noise.start(rows, generator=generator))
     price = _pick(log_start.expand_as(log_q), x) - _pick(log_q, x)
     log_weight = torch.where(holds, price, 0.0).sum(-1).view(groups, particles)
+    if trail is not None:
+        trail.start = x.clone()
     effective, log_mean = _effective(log_weight), torch.zeros_like(log_weight[:, 0])
 
+    walk: Walk | None = None
     steps = torch.arange(noise.num_steps, device=device)
     offset = torch.arange(groups, device=device)[:, None] * particles
     somewhere = given.any(0).tolist()
     for t in reversed(range(noise.num_steps)):
-        u, step = t % sites, steps[t : t + 1]
-        log_conditional = conditionals.log_conditional(step, noise.site(step), x, y)
+        (cycle, u), step = divmod(t, sites), steps[t : t + 1]
+        if walk is None or u == noise.top(cycle) - 1:
+            walk = begin_walk(conditionals, x, y, cycle, u + 1)
+        log_conditional = log_law(walk.logits(u), noise.space.states)
         log_step = noise.reverse(log_conditional, x[:, u], step).double()
         uniform = uniforms(rows, generator=generator)
         if not somewhere[u]:
             x[:, u] = draw(log_step, uniform)
+            walk.put(u, x[:, u])
+            if trail is not None:
+                trail.moves.append((x[:, u].clone(), None))
             continue
         bridge = noise.bridge(value[:, u], x[:, u], step)
         token = draw(torch.where(holds[:, u, None], bridge, log_step), uniform)
         factor = torch.where(holds[:, u], _pick(log_step, token) - _pick(bridge, token), 0.0)
         x[:, u] = token
+        walk.put(u, x[:, u])
         log_weight = log_weight + factor.view(groups, particles)
         size = _effective(log_weight)
         effective = torch.minimum(effective, size)
         # Uneven weights waste particles: where half of them are wasted, resample now.
         wasted = (size < particles / 2)[:, None]
+        if not bool(wasted.any()):
+            if trail is not None:
+                trail.moves.append((token, None))
+            continue
         chosen = _systematic(log_weight, particles, generator=generator)
         place = (torch.where(wasted, chosen, torch.arange(particles, device=device)) + offset).flatten()
         again = wasted & (size > 0)[:, None]
         log_mean = log_mean + torch.where(again.squeeze(1), log_weight.logsumexp(1) - math.log(particles), 0.0)
         log_weight = torch.where(again, 0.0, log_weight)
-        x, y = x[place], None if y is None else y[place]
+        if trail is not None:
+            trail.moves.append((token, place))
+        x, y, walk = x[place], None if y is None else y[place], None  # a walk follows rows that stay where they are
 
     chosen = _systematic(log_weight, keep, generator=generator)
+    if trail is not None:
+        trail.kept = (chosen + offset).flatten()
     kept = x.view(groups, particles, sites).gather(1, chosen[..., None].expand(-1, -1, sites))
     log_mean = log_mean + log_weight.logsumexp(1) - math.log(particles)
     labels = None if y is None else y.view(groups, particles).gather(1, chosen)

@@ -13,6 +13,7 @@ from neurise.categorical import draw, uniforms
 from neurise.conditionals.base import Conditionals
 from neurise.networks.parts.walk import Walk
 from neurise.noise.base import SiteNoise
+from neurise.walks import Recomputed
 
 LEAST_ROWS = 512
 """Rows that go together on a CPU, however wide they are: a step of few rows takes as long as one of many."""
@@ -56,6 +57,15 @@ def forgotten(conditionals: Conditionals, cycle: int) -> bool:
     view = conditionals.view(sweep=False)
     whole = conditionals.noise.num_steps >= conditionals.noise.space.sites
     return cycle > 0 and view is not None and view.grows and whole
+
+
+def begin_walk(conditionals: Conditionals, x: Tensor, y: Tensor | None, cycle: int, top: int) -> Walk:
+    """Begin to follow rows (n, sites) through a cycle at site ``top`` − 1: for loops that draw in their own way."""
+    sites = torch.arange(x.shape[1], device=x.device)
+    if forgotten(conditionals, cycle):  # no plan is made for such cycles: samplers leave them out
+        return Recomputed(conditionals, cycle * len(sites) + sites, x.T, y)
+    which = torch.full((1,), cycle, dtype=torch.int64, device=x.device)
+    return conditionals.walk(x.T.contiguous(), y, which, top=top)
 
 
 def run_in_blocks(

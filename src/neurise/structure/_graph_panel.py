@@ -16,6 +16,8 @@ WIDE = 230.0
 """Points that the sites of a panel are spread over, about."""
 LARGEST_NODE, LARGEST_EDGE = 15.0, 5.0
 """Points across a site, and across an edge, where there are few."""
+MANY_EDGES = 60
+"""Edges from which on each is thinner."""
 MOST_MEASURED = 3000
 """Sites among which the two nearest are looked for."""
 MOST_WRITTEN = 40
@@ -53,7 +55,7 @@ def graph(
 
     colours = colormaps[DIVERGING]
     node = min(LARGEST_NODE, 0.75 * _nearest(places) * WIDE)
-    width = LARGEST_EDGE * node / LARGEST_NODE
+    width = LARGEST_EDGE * node / LARGEST_NODE * min(1.0, (MANY_EDGES / max(1, np.triu(adjacency, 1).sum())) ** 0.5)
     for i, j in np.argwhere(np.triu(adjacency, 1)).tolist():
         if truth is not None and not truth[i, j]:
             _line(panel, places, i, j, shape, color=FALSE, linewidth=1.6 * width)

@@ -64,6 +64,8 @@ class Stack(nn.Module):
         if self.size == 1:
             answer: Tensor = functional_call(self.pattern, own, inputs)
             return answer.unsqueeze(-2)
+        if not self._side_by_side:
+            return torch.stack([functional_call(self.pattern, each, inputs) for each in self._taken_apart(own)], dim=-2)
         answers: Tensor = vmap(partial(functional_call, self.pattern), in_dims=(0, None), out_dims=-2)(own, inputs)
         return answers
 
@@ -87,8 +89,22 @@ class Stack(nn.Module):
         own: dict[str, Tensor] = dict(self.pattern.named_parameters())
         if weights is not None:
             own = {name: weights[f"pattern.{name}"] for name in own}
+        if not self._side_by_side:
+            each = [tuple(None if part is None else part[place] for part in parts) for place in range(self.size)]
+            drawn_by = zip(self._taken_apart(own), each, strict=True)
+            return torch.stack([one(mine, seen) for mine, seen in drawn_by], dim=1)
         values: Tensor = vmap(one, in_dims=(0, axes), out_dims=1)(own, parts)
         return values
+
+    @property
+    def _side_by_side(self) -> bool:
+        """Whether one batched product serves all networks; else each is asked by itself."""
+        return bool(getattr(self.pattern, "side_by_side", True))
+
+    def _taken_apart(self, own: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
+        """Return the weights of each network by itself."""
+        parts = {name: weights.unbind(0) for name, weights in own.items()}
+        return [{name: part[place] for name, part in parts.items()} for place in range(self.size)]
 
 
 def _copy_structure(module: nn.Module) -> None:

@@ -1,0 +1,70 @@
+"""The map of errors over rows and compute: cells of a small scale, resuming, and the page."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import figure_checks
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+from surface import METHODS, SCALES, UNTRAINED, main  # noqa: E402
+from surface_page import LABELS, instances_of, means  # noqa: E402
+
+
+def measured(methods: list[str], instances: list[int]) -> dict[str, Any]:
+    """Distances that are known: 0.1 · (instance + 1) · (place of the method + 1), halved by the second budget."""
+    found: dict[str, Any] = {"scale": SCALES["smoke"], "limits": {}, "points": []}
+    found["runs"] = [{"command": "measure", "machine": {"device_name": "some processor"}}]
+    for instance in instances:
+        found["limits"][str(instance)] = {name: {"parameters": 3, "rate": 0.5} for name in ("dense", "sparse")}
+        for place, method in enumerate(methods):
+            cell = {"method": method, "rows": 100, "instance": instance, "floor": 0.01, "exact": method != "dfm"}
+            tv = 0.1 * (instance + 1) * (place + 1)
+            budgets = [(0, tv)] if method in UNTRAINED else [(128, tv), (256, tv / 2)]
+            found["points"] += [{**cell, "examples": examples, "tv": value} for examples, value in budgets]
+    return found
+
+
+@pytest.mark.slow
+def test_cells_are_measured_once_and_the_file_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "surface.json"
+    words = ["measure", "--scale", "smoke", "--json", str(path), "--methods"]
+    main([*words, "networks", "memorize"])
+    first = json.loads(path.read_text(encoding="utf-8"))
+    assert [point["examples"] for point in first["points"]] == [10 * 32, 20 * 32, 0]
+    assert all(point["exact"] and 0 < point["tv"] < 1 for point in first["points"])
+    assert first["limits"]["0"]["sparse"]["parameters"] == 8
+    main([*words, "memorize", "dfm"])
+    second = json.loads(path.read_text(encoding="utf-8"))
+    assert second["points"][:3] == first["points"]
+    assert [point["method"] for point in second["points"][3:]] == ["dfm", "dfm"]
+    assert len(second["runs"]) == 2
+    with pytest.raises(SystemExit, match="other settings"):
+        main([*words, "memorize", "--draws", "7"])
+
+
+def test_the_page_has_paired_ratios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(measured(list(METHODS), [0, 1])), encoding="utf-8")
+    words = ["page", str(path), "--docs", str(tmp_path)]
+    figure_checks.check(figure_checks.drawn_figure(monkeypatch, lambda: main(words)))
+    page = (tmp_path / "surface.md").read_text(encoding="utf-8")
+    assert (tmp_path / "figures" / "map.png").read_bytes()[:4] == b"\x89PNG"
+    assert "| GGM | 0.19 |" in page  # 0.3 / 2 over 0.8
+    assert "| GGM | 3.00 (× 1.00) |" in page  # 0.3 / 2 over 0.1 / 2, at both instances
+    assert "of DFM those of 1,000 draws, of which as many exact rows show 0.010" in page
+    assert list(LABELS) == list(METHODS)
+
+
+def test_only_complete_instances_are_compared() -> None:
+    found = measured(["neurise", "memorize"], [0, 1])
+    found["points"] = [point for point in found["points"] if (point["method"], point["instance"]) != ("memorize", 1)]
+    assert instances_of(found) == [0]
+    np.testing.assert_allclose(means(found, "neurise", 100)[1], [[0.1, 0.05]])
+    with pytest.raises(ValueError, match="no instance yet"):
+        instances_of({"points": []})
