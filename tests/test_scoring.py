@@ -110,7 +110,9 @@ def test_a_pairwise_model_gives_all_others() -> None:
         np.testing.assert_allclose(found.sites[:, site], -np.log(own))
     np.testing.assert_allclose(found.log_prob, model.log_prob(EVERYTHING))
     assert surprise(fitted("pairwise", labels()), EVERYTHING).sites is None  # which label?
-    wide = tiny.model("pairwise").fit(np.random.default_rng(0).integers(0, 2, (40, 30)), verbose=False)
+    wide = tiny.model("pairwise", estimator="loss").fit(
+        np.random.default_rng(0).integers(0, 2, (40, 30)), verbose=False
+    )
     X = np.eye(3, 30, dtype=int)
     pseudo = surprise(wide, X)
     assert pseudo.of == "pseudo_log_likelihood"

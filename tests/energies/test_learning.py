@@ -11,9 +11,10 @@ from torch import Tensor
 from neurise.deadline import Work
 from neurise.energies.exact_laws import exact_laws
 from neurise.energies.family import Family
-from neurise.energies.graph_selection import absent_from, additions, regress, wald
+from neurise.energies.graph_selection import absent_from, additions, wald
 from neurise.energies.learning import Declined, Learnt, learn
 from neurise.energies.maximum_likelihood import FIELDS, Aim, Prior, fit
+from neurise.energies.pair_candidates import regress
 from neurise.rows import Rows
 from neurise.space import Space
 
@@ -38,7 +39,13 @@ def test_the_gradient_of_the_penalised_likelihood_vanishes(name: str) -> None:
     shares = np.full(family.kinds, 1 / family.kinds)
     exact = [law(family, found.theta, kind) for kind in range(family.kinds)]
     moments = sum(share * chances @ matrix for share, (chances, _, matrix) in zip(shares, exact, strict=True))
-    penalty = np.where(np.arange(family.size) < family.num_fields, FIELDS, 2.0) / 600
+    digits = np.array(family.space.digits)
+    each = [
+        2.0 * digits[i] * digits[j] / 4
+        for (i, j), d in zip(family.edges, family.numbers, strict=True)
+        for _ in range(d)
+    ]
+    penalty = np.array([FIELDS] * family.num_fields + each) / 600
     gap = family.mean(rows).numpy() - moments - penalty * found.theta.numpy()
     # The fit ends at 0.05 standard errors, √(var f / N), as the draws see them: var f of contrasts is at most (p − 1)².
     assert np.abs(gap).max() <= 0.1 * (family.space.states - 1) ** 2 / np.sqrt(600)

@@ -110,6 +110,7 @@ def test_samples_follow_the_law_that_is_written_out(limit: int, monkeypatch: pyt
     law = exact.law(model).numpy()
     assert oracles.tv(law, np.full(81, 1 / 81)) > 0.2
     monkeypatch.setattr(pairwise_law, "LIMIT", limit)
+    monkeypatch.setattr(pairwise_law, "MOST_ENTRIES", 0)
     assert_drawn_from(places(model.sample(1000, seed=0)), law)
     assert hasattr(model, "diagnostics_") == (limit == 1)
 
@@ -119,8 +120,20 @@ def test_given_sites_are_conditioned_on(limit: int, monkeypatch: pytest.MonkeyPa
     model = fitted(sweeps=256)
     law = exact.law(model).numpy()
     monkeypatch.setattr(pairwise_law, "LIMIT", limit)
+    monkeypatch.setattr(pairwise_law, "MOST_ENTRIES", 0)
     drawn = model.sample(1000, clamp=np.ma.array([0, 2, 0, 1], mask=[True, False, True, False]), seed=0)
     assert_drawn_from(places(drawn), restricted(law, s1=2, s3=1))
+
+
+def test_a_narrow_graph_beyond_the_limit_is_summed_out_site_by_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fitted()
+    law, log_prob = exact.law(model).numpy(), model.log_prob(ALL)
+    monkeypatch.setattr(pairwise_law, "LIMIT", 1)
+    np.testing.assert_allclose(model.log_prob(ALL), log_prob, atol=1e-9)
+    assert_drawn_from(places(model.sample(5000, seed=0)), law)
+    drawn = model.sample(5000, clamp=np.ma.array([0, 2, 0, 1], mask=[True, False, True, False]), seed=0)
+    assert_drawn_from(places(drawn), restricted(law, s1=2, s3=1))
+    assert not hasattr(model, "diagnostics_")
 
 
 def test_every_row_may_be_given_sites_of_its_own() -> None:
@@ -196,6 +209,7 @@ def test_what_needs_the_sum_over_all_configurations_says_so_where_they_are_too_m
 ) -> None:
     model, labelled = fitted(), with_labels()
     monkeypatch.setattr(pairwise_law, "LIMIT", 1)
+    monkeypatch.setattr(pairwise_law, "MOST_ENTRIES", 0)
     for ask in (model.log_prob, model.elbo, model.score, lambda X: exact.law(model)):
         with pytest.raises(NotImplementedError, match="pseudo_log_likelihood"):
             ask(ALL)
@@ -208,6 +222,7 @@ def test_what_needs_the_sum_over_all_configurations_says_so_where_they_are_too_m
 
 def test_chains_that_do_not_mix_give_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairwise_law, "LIMIT", 1)
+    monkeypatch.setattr(pairwise_law, "MOST_ENTRIES", 0)
     model = fitted(sweeps=1)  # raised to one sweep a row, far too few for ten round trips a group
     network: Any = model.objective_.network
     network.couplings.data *= 30

@@ -43,7 +43,8 @@ def together(objectives: list[Objective]) -> ManyObjective:
     return ManyObjective(objectives[0], Stack([objective.network for objective in objectives]))
 
 
-CASES = [(name, {}) for name in TRAINED] + [
+LOOP = {"pairwise": {"estimator": "loss"}}  # what is solved by default is not trained
+CASES = [(name, LOOP.get(name, {})) for name in TRAINED] + [
     ("neurise", {"network": "local_mlp"}),
     ("neurise", {"keep_prob": 0.5, "cycles": 2, "depth": 2, "loss": "cross_entropy"}),
     ("d3pm", {"noise": "absorbing"}),

@@ -5,8 +5,8 @@ r"""Which energy to take: on few pairs, or on all of them with couplings that ar
 * **A looser graph**, on which a coupling must be worth one nat, as prediction asks for.
 * **All pairs**, where all configurations can be summed, with a Cauchy law of the couplings of scale s.
 
-The likelihood of rows that were held back decides. A graph is taken unless another is better by more than the standard error of
-their difference.
+The likelihood of rows that were held back decides. The graph is taken unless another is better by more than twice the
+standard error of their difference.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,8 +23,9 @@ from neurise.deadline import Work
 from neurise.energies import maximum_likelihood
 from neurise.energies.exact_laws import exact_laws
 from neurise.energies.family import Family
-from neurise.energies.graph_selection import Rule, candidates, decimate, grow, regress
+from neurise.energies.graph_selection import Rule, decimate, grow
 from neurise.energies.maximum_likelihood import Aim, Fit, Prior
+from neurise.energies.pair_candidates import candidates, regress
 from neurise.energies.solved import ExactLaws
 from neurise.rows import Rows, with_folds
 from neurise.space import Space
@@ -44,6 +46,8 @@ FOLDS, ONE_FOLD = 3, 1000
 """Parts that are held back in turn, and rows from which one of them says enough."""
 ENOUGH_HELD = 50
 """Rows that were held back by others, from which they are used instead."""
+CERTAIN = 2.0
+"""Standard errors by which another energy must be better than that of the graph."""
 LOOSE = 1.0
 """Nats that a coupling of the looser graph must be worth."""
 GRAPH = "found by the extended Bayesian criterion"
@@ -69,6 +73,12 @@ class Setting:
         """Return the extended Bayesian criterion."""
         pairs = self.space.sites * (self.space.sites - 1) // 2
         return self.rule(0.5 * math.log(max(2.0, aim.count)), 0.5 * math.log(max(1, pairs)))
+
+
+def given(aim: Aim, setting: Setting, edges: np.ndarray) -> Fit | None:
+    """Return the energy on pairs that are known; None where its sums cannot be done."""
+    laws = exact_laws(Family(setting.space, edges, setting.classes), setting.device)
+    return None if laws is None else setting.rule(0.0).fit(laws, aim)
 
 
 def possible(aim: Aim, setting: Setting, begun: dict[str, Fit] | None = None) -> dict[str, Fit]:
@@ -129,7 +139,7 @@ def choose(aim: Aim, setting: Setting, held: Rows | None = None) -> tuple[str, d
     gap = each[best] - each[GRAPH]
     better = float(weight @ gap)
     error = float((weight.square() @ (gap - better).square()).sqrt())
-    return (best if better > error else GRAPH), found
+    return (best if better > CERTAIN * error else GRAPH), found
 
 
 def _parts(rows: Rows, held: Rows | None, seed: int) -> Iterator[tuple[Rows | None, Rows]]:

@@ -80,6 +80,11 @@ class Family:
         inner = np.array(self.space.digits) - 1
         return np.asarray(inner[self.edges].prod(1))
 
+    @cached_property
+    def sizes(self) -> Tensor:
+        r"""How large tables are beside couplings, (pairs,): :math:`\lVert W \rVert_F^2 / 4 \lVert J \rVert^2 = p_i p_j / 4`."""
+        return torch.from_numpy(np.array(self.space.digits)[self.edges].prod(1)).double() / 4
+
     @property
     def num_fields(self) -> int:
         """How many of the parameters are fields."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from neurise.deadline import Work
-from neurise.energies.choosing import GRAPH, Setting, choose
+from neurise.energies.choosing import GRAPH, Setting, choose, given
 from neurise.energies.family import Family
 from neurise.energies.maximum_likelihood import Aim, Fit
 from neurise.energies.solved import ExactLaws
@@ -17,6 +17,7 @@ from neurise.interactions import Interactions
 from neurise.rows import Rows
 from neurise.space import Space
 
+GIVEN = "that were given"
 MOST_REGRESSED = 2000
 """Columns up to which every site is regressed on all others at once."""
 
@@ -84,12 +85,13 @@ def learn(
     space: Space,
     *,
     classes: int = 0,
+    graph: np.ndarray | None = None,
     held: Rows | None = None,
     device: torch.device | None = None,
     seed: int = 0,
     work: Work | None = None,
 ) -> Learnt | Declined:
-    """Learn an energy from rows, or say why there is none.
+    """Learn an energy from rows, on a ``graph`` of pairs (pairs, 2) if it is known, or say why there is none.
 
     >>> import torch
     >>> from neurise.rows import Rows
@@ -99,30 +101,33 @@ def learn(
     >>> learnt.graph.tolist()
     [[0, 1]]
     """
-    obstacle = _obstacle(rows, space)
+    obstacle = _obstacle(rows, space, graph is None)
     if obstacle:
         return Declined(obstacle)
     aim = Aim.of(replace(rows, fold=None, stream=None), classes)
-    name, found = choose(aim, Setting(space, classes, device, seed, work or Work()), held)
+    setting = Setting(space, classes, device, seed, work or Work())
+    if graph is None:
+        name, found = choose(aim, setting, held)
+    else:
+        name, one = GIVEN, given(aim, setting, graph)
+        found = {} if one is None else {GIVEN: one}
     if not found:
-        return Declined("so many pairs of sites interact that the sums over all configurations cannot be done")
+        return Declined(f"too many pairs of sites interact: sums over all {space.count} configurations cannot be done")
     chosen = found[name]
     words = (
         f"maximum likelihood on {len(chosen.family.edges)} of {space.sites * (space.sites - 1) // 2} pairs "
         f"{name}, {chosen.family.size} parameters"
     )
-    return Learnt(chosen, found[GRAPH], aim.shares, words)
+    return Learnt(chosen, found.get(GRAPH, chosen), aim.shares, words)
 
 
-def _obstacle(rows: Rows, space: Space) -> str:
+def _obstacle(rows: Rows, space: Space, search: bool) -> str:
     """Say what stands in the way from the start; nothing is the empty text."""
     if rows.missing is not None:
         return "rows have gaps"
     if len(rows) < 2:
         return "there are fewer than two rows"
-    if space.sites < 2:
-        return "there is one site only"
     columns = sum(space.digits) - space.sites
-    if columns > MOST_REGRESSED:
+    if search and columns > MOST_REGRESSED:
         return f"there are {columns} numbers in a row, and the limit is {MOST_REGRESSED}"
     return ""

@@ -3,16 +3,17 @@ r"""Maximum likelihood of the laws of a family, by Newton's method with exact mo
 With the mean :math:`m` of the features in N rows and a penalty on the couplings,
 
 .. math:: L(\theta) = \theta \cdot m - \sum_y \pi_y \log Z_y(\theta)
-   - \frac1{2N} \sum_{(i,j)} \Bigl[c\, \lVert J_{ij} \rVert^2
-   + (1 + d_{ij}) \log\bigl(1 + \lVert J_{ij} \rVert^2 / s^2\bigr)\Bigr] .
+   - \frac1{2N} \sum_{(i,j)} \Bigl[c\, w_{ij}^2 + (1 + d_{ij}) \log\bigl(1 + w_{ij}^2 / s^2\bigr)\Bigr] .
 
+Here :math:`w_{ij} = \lVert W_{ij} \rVert_F / 2 = \tfrac12 \sqrt{p_i p_j} \lVert J_{ij} \rVert`, which is \|J\| for two states.
 Couplings are a priori normal with variance 1/c. With a scale s they have a Cauchy law besides, which says that most of the pairs
-have next to none and a few are strong; :math:`s = \infty` leaves it out, and L is concave then. The gradient is the difference of
-the moments, :math:`m - \langle f \rangle_\theta - \lambda \theta`, with
-:math:`\lambda = \tfrac1N [c + (1 + d) / (s^2 + \lVert J \rVert^2)]`; the curvature is the Fisher information
+have next to none and a few are strong; :math:`s = \infty` leaves it out, and L is concave then.
+
+The gradient is the difference of the moments, :math:`g = m - \langle f \rangle_\theta - \lambda \theta`, with
+:math:`\lambda = \tfrac{p_i p_j}{4N} [c + (1 + d) / (s^2 + w^2)]`. The curvature is the Fisher information
 :math:`F = \mathrm{cov}_\theta f`, which is estimated from draws of the law, plus λ: it sets the way and not the goal. A step is
 damped until L rises, so that nothing diverges. The fit ends when the moments are off by a small share of their standard errors,
-:math:`\sqrt{N g^\top (F + \lambda)^{-1} g / d}` for the gradient g and d parameters.
+:math:`\sqrt{N g^\top (F + \lambda)^{-1} g / d}` for d parameters.
 """
 
 from __future__ import annotations
@@ -56,10 +57,9 @@ class Prior(NamedTuple):
     def weights(self, family: Family, theta: Tensor) -> Tensor:
         """Return N λ of each parameter, (size,)."""
         found = torch.full((family.size,), FIELDS, dtype=torch.float64)
-        pair = family.pairs[:, 2]
-        numbers = torch.from_numpy(family.numbers).double()
-        each = self.tail + (1 + numbers) / (self.scale**2 + self._squares(family, theta))
-        found[family.num_fields :] = each[pair]
+        sizes, numbers = family.sizes, torch.from_numpy(family.numbers).double()
+        each = sizes * (self.tail + (1 + numbers) / (self.scale**2 + self._squares(family, theta)))
+        found[family.num_fields :] = each[family.pairs[:, 2]]
         return found
 
     def cost(self, family: Family, theta: Tensor) -> float:
@@ -70,9 +70,9 @@ class Prior(NamedTuple):
         return 0.5 * float((self.tail * squares + heavy).sum() + fields)
 
     def _squares(self, family: Family, theta: Tensor) -> Tensor:
-        """Return the squared length of the couplings of each pair, (pairs,)."""
-        couplings = theta[family.num_fields :]
-        return couplings.new_zeros(len(family.edges)).index_add_(0, family.pairs[:, 2], couplings.square())
+        r"""Return :math:`\lVert W_{ij} \rVert_F^2 / 4` of each pair, (pairs,): the square of J for two states."""
+        couplings = theta[family.num_fields :].square()
+        return family.sizes * couplings.new_zeros(len(family.edges)).index_add_(0, family.pairs[:, 2], couplings)
 
 
 @dataclass(frozen=True)

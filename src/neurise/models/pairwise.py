@@ -1,45 +1,46 @@
-"""Potts and Ising couplings by pseudo-likelihood or interaction screening: the physicist's baseline."""
+"""Potts and Ising couplings by maximum likelihood, pseudo-likelihood or interaction screening: an energy alone."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Generator, Tensor
-from torch.func import functional_call
 
-from neurise import checks, losses
 from neurise.alphabet import Symbols
-from neurise.batching import batches
 from neurise.categorical import draw, uniforms
 from neurise.mcmc import Diagnostics
 from neurise.modeling.model import Request
 from neurise.modeling.search_space import TRAINING, LogUniform, SearchSpace
 from neurise.modeling.site_terms import SiteTerms
-from neurise.modeling.trained import TrainedModel
+from neurise.models._pairwise.fitted import FittedEnergy
 from neurise.models._pairwise.law import LIMIT, PairwiseLaw
-from neurise.models._pairwise.tables import PairwiseObjective, PairwiseTables
 from neurise.training.settings import Training
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Pairwise(TrainedModel):
-    r"""The law :math:`\mu(x) \propto \exp\bigl(\sum_{i<j} W_{ij}(x_i, x_j) + \sum_i f_i(x_i)\bigr)`, learnt site by site.
+class Pairwise(FittedEnergy):
+    r"""The law :math:`\mu(x) \propto \exp\bigl(\sum_{i<j} W_{ij}(x_i, x_j) + \sum_i f_i(x_i)\bigr)`: an energy, and nothing else.
 
-    Every site's conditional is a softmax of its fields and of one row of couplings; the loss of all of them is convex, and
-    least at the true tables. Rows are drawn exactly where the law can be written out (up to 2^25 configurations of the sites
-    that are free), and else by parallel tempering, which warns where it did not mix. Each class label has a law of its own.
+    By default its likelihood is maximised, with exact sums over all configurations, on a graph that is found along with the
+    couplings (:mod:`neurise.energies.learning`). Where the sums cannot be done, for want of a narrow graph, or where a loss, a
+    penalty, ``max_steps``, a callback or a checkpoint ask for the training loop, every site's conditional is learnt: a softmax of
+    its fields and of one row of couplings. The loss of all of them is convex, and least at the true tables.
+
+    Rows are drawn exactly where the sums can be done (up to 2^25 configurations of the sites that are free, or a narrow graph),
+    and else by parallel tempering, which warns where it did not mix. Each class label has a law of its own.
 
     Args:
+        estimator: "maximum_likelihood", which raises an error where the sums cannot be done; "loss" for the training loop; None
+            chooses as above.
         loss: "cross_entropy" (pseudo-likelihood), "screening", "weighted_screening(alpha)" or "tempered_screening(gamma)".
         edges: the pairs of sites that may interact, (pairs, 2); None means all pairs.
         l1: penalty on the size of each coupling, for sparse ones: \|J\|, or the Frobenius norm of the table over p. It draws
             couplings towards zero, and a threshold must say which are zero.
-        l2: penalty on its square. A little keeps couplings finite where a site follows from others.
+        l2: penalty on its square. None is p²/8N for N rows: that of couplings J which are a priori about as large as 1.
         sweeps: sweeps of the Markov chains that rows are taken from; None lets them choose.
         order: has no influence on the law.
         alphabet: all symbols, where the sample may lack some.
@@ -57,38 +58,11 @@ class Pairwise(TrainedModel):
 
     changeable: ClassVar[tuple[str, ...]] = ("sweeps",)
 
-    loss: str = "cross_entropy"
-    edges: Sequence[Sequence[int]] | None = None
-    l1: float = 0.0
-    l2: float = 1e-5
-    sweeps: int | None = None
     steps: int | None = 2000
     training: Training = Training(batch_size=1024, learning_rate=0.3, weight_decay=0.0, average_decay=0.99)
 
     diagnostics_: Diagnostics = field(init=False)
     """Of the last ``sample`` by parallel tempering: how well its chains mixed."""
-
-    def _build(self) -> PairwiseObjective:
-        schema = self.schema_
-        for name in ("l1", "l2"):
-            checks.not_negative(name, getattr(self, name))
-        if self.sweeps is not None:
-            checks.count("sweeps", self.sweeps, checks.MOST_STEPS)
-        if not isinstance(self.loss, str):
-            raise ValueError(f"loss must be a name, got {self.loss!r}")
-        varies = np.flatnonzero(schema.constant.numpy() < 0)
-        network = PairwiseTables(schema.space, self._pairs(varies), self.device_, classes=schema.classes)
-        places = torch.from_numpy(varies).to(self.device_)
-        return PairwiseObjective(network, losses.resolve(self.loss), places, float(self.l1), float(self.l2))
-
-    def _pairs(self, varies: np.ndarray) -> np.ndarray:
-        """Return the pairs of places that interact, i < j, (pairs, 2); a site that never varies needs no coupling."""
-        if self.edges is None:
-            first, second = np.triu_indices(len(varies), 1)
-            return np.stack([varies[first], varies[second]], axis=1)
-        edges = checks.pairs("edges", self.edges, self.schema_.space.sites)
-        pairs = np.unique(np.sort(np.argsort(self.schema_.order)[edges], axis=1), axis=0).astype(np.int64)
-        return np.asarray(pairs[np.isin(pairs, varies).all(1)])
 
     @property
     def couplings_(self) -> np.ndarray:
@@ -166,7 +140,7 @@ class Pairwise(TrainedModel):
         result = torch.empty(len(x), dtype=torch.float64)
         for kind in np.unique(labels).tolist():
             law = self._law(kind)
-            self._require_enumerable(law, "the likelihood")
+            self._require_summable(law, "the likelihood")
             result[labels == kind] = law.log_weight(x[labels == kind]) - law.log_z()
         return result
 
@@ -212,7 +186,7 @@ class Pairwise(TrainedModel):
         odds = torch.from_numpy(self.schema_.labels.frequencies).log().repeat(len(patterns), 1)
         for kind in range(odds.shape[1]):
             model, whole = self._network.interactions(kind), self._law(kind)
-            self._require_enumerable(whole, "the law of the labels when sites are given (give y instead)")
+            self._require_summable(whole, "the law of the labels when sites are given (give y instead)")
             parts = [PairwiseLaw(model, pattern).log_z() for pattern in patterns.numpy()]
             odds[:, kind] += torch.tensor(parts, dtype=torch.float64) - whole.log_z()
         return odds.log_softmax(1)
@@ -228,20 +202,12 @@ class Pairwise(TrainedModel):
                 stacklevel=5,
             )
 
-    def _log_conditionals(
-        self, x: Tensor, y: Tensor | None, place: int | None = None
-    ) -> Iterator[tuple[slice, Tensor]]:
-        """Logarithm of the conditionals of all places, (n, sites, states) float64, or of one, batch by batch of the rows."""
-        constant, space = self.schema_.constant[slice(None) if place is None else [place]], self.space_
-        certain = (constant[:, None] == torch.arange(space.states)).double().log()  # (sites, states)
-        weights = {name: weight.double() for name, weight in self._network.named_parameters()}
-        for rows in batches(len(x), 64 * space.sites * space.states):
-            labels = None if y is None else y[rows].to(self.device_)
-            logits = functional_call(self._network, weights, (x[rows].to(self.device_), labels, place))
-            yield rows, torch.where((constant >= 0)[:, None], certain, logits.log_softmax(-1).cpu())
-
     def _law(self, kind: int) -> PairwiseLaw:
         return PairwiseLaw(self._network.interactions(kind), self.schema_.constant.numpy())
+
+    def _require_summable(self, law: PairwiseLaw, what: str) -> None:
+        if not law.summable:
+            self._require_enumerable(law, what)
 
     def _require_enumerable(self, law: PairwiseLaw, what: str) -> None:
         if not law.enumerable:
@@ -249,8 +215,3 @@ class Pairwise(TrainedModel):
                 f"{what} needs the sum over all {self.space_.states}^{int(law.free.sum())} configurations, and the limit is "
                 f"{LIMIT:,}; pseudo_log_likelihood is known for any number of sites"
             )
-
-    @property
-    def _network(self) -> PairwiseTables:
-        network: PairwiseTables = self.objective_.network  # type: ignore[assignment]
-        return network

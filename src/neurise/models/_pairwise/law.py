@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from neurise.energies.elimination import Elimination
+from neurise.energies.elimination_order import find_plan
 from neurise.enumeration import draw_from_law, pairwise_law, tokens_at
 from neurise.interactions import Interactions
 from neurise.mcmc import Diagnostics, Target, parallel_tempering
@@ -13,6 +17,8 @@ from neurise.models._pairwise.dense import DenseInteractions
 
 LIMIT = 2**25
 """Configurations up to which a law is written out: a second's work, and half a gigabyte while it lasts."""
+MOST_ENTRIES = 2**24
+"""Numbers that are kept while sites are summed out one after another, where there are more configurations."""
 DENSE = 64
 """Neighbours of a site, on average, from which a matrix product over all sites is better than looking them up."""
 
@@ -50,6 +56,19 @@ class PairwiseLaw:
         """Whether there are few enough configurations to write the law out."""
         return self.rest is None or self.rest.space.size <= LIMIT
 
+    @property
+    def summable(self) -> bool:
+        """Whether the sum over all configurations can be done: they are few, or the graph is narrow."""
+        return self.enumerable or self._elimination is not None
+
+    @cached_property
+    def _elimination(self) -> Elimination | None:
+        """The sites summed out one after another, where the graph is narrow enough."""
+        plan = None if self.rest is None else find_plan(self.rest)
+        return (
+            None if plan is None or plan.entries > MOST_ENTRIES or self.rest is None else Elimination(self.rest, plan)
+        )
+
     def log_weight(self, x: Tensor) -> Tensor:
         """H of each row, (N, sites) → (N,) float64; −∞ where a row is against what is given."""
         agrees = ((x.long() == torch.from_numpy(self.given)) | torch.from_numpy(self.free)).all(1)
@@ -58,7 +77,11 @@ class PairwiseLaw:
 
     def log_z(self) -> float:
         r"""Return :math:`\log \sum_x e^{H(x)}` over the free sites."""
-        return self.weight + (0.0 if self.rest is None else pairwise_law(self.rest)[1])
+        if self.rest is None:
+            return self.weight
+        if self.enumerable or self._elimination is None:
+            return self.weight + pairwise_law(self.rest)[1]
+        return self.weight + self._elimination.log_z
 
     def probabilities(self) -> Tensor:
         """Return the law over all configurations, (p^q,) float64; those against what is given have none."""
@@ -71,10 +94,13 @@ class PairwiseLaw:
         return full.view(-1)
 
     def draw(self, n: int, *, generator: Generator, sweeps: int | None) -> tuple[Tensor, Diagnostics | None]:
-        """Draw n rows of tokens: exactly where the law can be written out, else by parallel tempering, with its diagnostics."""
+        """Draw n rows of tokens: exactly where the sums can be done, else by parallel tempering, with its diagnostics."""
         x, found = torch.from_numpy(self.given).to(torch.uint8).repeat(n, 1), None
         if self.rest is not None and self.enumerable:
             x[:, torch.from_numpy(self.free)] = draw_exactly(self.rest, n, generator=generator)
+        elif self._elimination is not None:
+            rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator, device=generator.device)))
+            x[:, torch.from_numpy(self.free)] = torch.from_numpy(self._elimination.draw(n, rng))
         elif self.rest is not None:
             rows, found = draw_by_tempering(self.rest, n, generator=generator, sweeps=sweeps)
             x[:, torch.from_numpy(self.free)] = rows

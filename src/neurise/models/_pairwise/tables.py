@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
+from neurise.energies.family import Family
 from neurise.interactions import Interactions, contrasts
 from neurise.losses import Loss, cross_entropy
 from neurise.rows import Batch
@@ -92,8 +93,25 @@ class PairwiseTables(nn.Module):
         return np.asarray(found)
 
     def interactions(self, kind: int) -> Interactions:
-        """Return the law of one class."""
-        return Interactions(self.pairs, self.tables(kind), self.site_fields(kind), self.space.sizes)
+        """Return the law of one class; pairs without any coupling are not part of it."""
+        tables = self.tables(kind)
+        there = tables.any((1, 2))
+        return Interactions(self.pairs[there], tables[there], self.site_fields(kind), self.space.sizes)
+
+    def adopt(self, kind: int, family: Family, theta: Tensor, of: int, sites: np.ndarray) -> None:
+        """Take over the law of a class ``of`` a family, whose sites have these numbers here; all other couplings are 0."""
+        place = {tuple(pair): number for number, pair in enumerate(self.pairs.tolist())}
+        couplings, fields = torch.zeros_like(self.couplings[kind]), torch.zeros_like(self.fields[kind])
+        number = family.columns[:, 1]
+        first, second, pair = family.pairs.unbind(1)
+        here = torch.tensor([place[tuple(sorted(sites[edge].tolist()))] for edge in family.edges], dtype=torch.int64)
+        values = (theta / self.scale).to(couplings)
+        if len(here):
+            couplings[here[pair], number[first], number[second]] = values[family.num_fields :]
+        site = torch.from_numpy(sites)[family.columns[:, 0]]
+        fields[site, number] = values[: family.num_fields].view(family.kinds, -1)[of]
+        with torch.no_grad():
+            self.couplings[kind], self.fields[kind] = couplings, fields
 
     def _basis(self) -> np.ndarray:
         """Return the contrasts, (states, states − 1), or those of each site, (sites, states, states − 1)."""
