@@ -156,3 +156,55 @@ def test_tables_that_are_too_large_are_not_made() -> None:
     made = EnergyConditionals(frame(space), len(every))
     with pytest.raises(ValueError, match="tables of more than"):
         made.load_state_dict({**made.state_dict(), "edges": torch.from_numpy(every)})
+
+
+PRODUCTS = ((0, 2, 3), (1, 2, 3, 4), (0, 1, 4))
+STRENGTHS = np.array([0.8, -0.7, 0.5])
+
+
+def with_products(classes: int = 0) -> tuple[EnergyConditionals, list[np.ndarray]]:
+    """Conditionals of spins with products of three and four, and the law of each class, an entry at a time."""
+    space = SPACES["bits"]
+    own = laws(space, classes)
+    made = EnergyConditionals.of(own, frame(space, classes=classes), PRODUCTS)
+    assert made is not None
+    made.describe_products(STRENGTHS, np.ones(3))
+    spins = 2.0 * np.array(oracles.configurations(space)) - 1
+    higher = sum(strength * spins[:, list(sites)].prod(1) for sites, strength in zip(PRODUCTS, STRENGTHS, strict=True))
+    weights = [written_out(law) * np.exp(higher) for law in own]
+    return made, [weight / weight.sum() for weight in weights]
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_products_of_three_and_four_spins_are_in_every_conditional(classes: int) -> None:
+    made, truths = with_products(classes)
+    x = made.noise.space.configurations()
+    for kind, truth in enumerate(truths):
+        y = torch.full((len(x),), kind) if classes else None
+        np.testing.assert_allclose(log_prob(made, x, y).exp().numpy(), truth, rtol=1e-9)
+        for u in range(5):
+            at = torch.tensor([u])
+            found = made.clean.log_conditional(at, at, x, y).exp().numpy()
+            np.testing.assert_allclose(found, oracles.conditional(made.noise.space, truth, u), atol=1e-12)
+
+
+def test_products_are_saved_and_those_of_other_sites_refused() -> None:
+    made, (truth,) = with_products()
+    for asked in (made, made.clean):
+        again = conditionals.build(asked.description(), frame(SPACES["bits"]))
+        again.load_state_dict(asked.state_dict())
+        x, at = made.noise.space.configurations(), torch.tensor([1])
+        torch.testing.assert_close(again.log_conditional(at, at, x), asked.log_conditional(at, at, x))
+    for wrong in ([0, 2, 5, -1], [2, 1, 3, -1], [1, 2, -1, -1], [0, -1, 2, 3]):
+        tensors = {**made.state_dict(), "products": torch.tensor([wrong] * 3)}
+        with pytest.raises(ValueError, match="tensor products must hold three or four of the sites 0 … 4"):
+            conditionals.build(made.description(), frame(SPACES["bits"])).load_state_dict(tensors)
+    with pytest.raises(ValueError, match=r"products must be 0 where sites have more than two states"):
+        conditionals.build(made.description(), frame(SPACES["three"]))
+    assert truth.sum() == pytest.approx(1)
+
+
+def test_an_energy_of_pairs_alone_is_saved_as_it_always_was() -> None:
+    made = made_of(SPACES["bits"])
+    assert "products" not in made.description()
+    assert not {"products", "strengths", "strength_errors"} & set(made.state_dict())

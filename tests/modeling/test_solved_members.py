@@ -33,9 +33,9 @@ def spins(n: int, seed: int = 0) -> np.ndarray:
 
 
 def triples(n: int) -> np.ndarray:
-    """Rows whose last site is the parity of the others: no pair of sites depends on each other."""
-    x = np.random.default_rng(0).integers(0, 2, (n, 3))
-    return np.concatenate([x, x.sum(1, keepdims=True) % 2], axis=1)
+    """Rows of three states whose last site is the sum of the others: no pair of sites depends on each other."""
+    x = np.random.default_rng(0).integers(0, 3, (n, 3))
+    return np.concatenate([x, x.sum(1, keepdims=True) % 3], axis=1)
 
 
 @pytest.fixture(scope="module")

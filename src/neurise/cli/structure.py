@@ -128,6 +128,9 @@ def _report(title: str, found: Structure, result: Comparison | None, figure: Pat
     }
     if found.field_errors is not None and found.states == 2:
         facts["fields"] = _strongest_fields(found)
+    if found.products:
+        left = len(found.products) - SHOWN
+        facts["products"] = ", ".join(map(str, found.products[:SHOWN])) + (f", {left} more" if left > 0 else "")
     if found.temperature is not None:
         taken = found.temperature
         facts["temperature"] = (

@@ -1,6 +1,7 @@
-r"""The exact conditionals of a pairwise energy.
+r"""The exact conditionals of an energy of pairs, and of products of more spins where there are any.
 
-With :math:`H(x) = \sum_i f_{y i}(x_i) + \sum_{(i,j)} W_{ij}(x_i, x_j)` the law :math:`\mu \propto e^H` has
+With :math:`H(x) = \sum_i f_{y i}(x_i) + \sum_{(i,j)} W_{ij}(x_i, x_j) + \sum_T \theta_T \prod_{i \in T} \sigma_i` the law
+:math:`\mu \propto e^H` has (here without products)
 
 .. math:: \mu(x_u = a \mid x_{>u}) \propto \sum_{x_{<u}} e^{H(x)} = \exp T_u(a, x_{F(u)}), \qquad
    \mu(x_u = a \mid x_{-u}) \propto \exp\Bigl(f_u(a) + \sum_{v \in N(u)} W_{uv}(a, x_v)\Bigr) .
@@ -12,6 +13,7 @@ those of the data itself, which sweeps draw from.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,15 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neurise.conditionals._energy_plan import LARGEST, adjacency, entries, plan_in_order, signs
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.energies.elimination import log_z
-from neurise.energies.elimination_order import EliminationPlan
-from neurise.energies.frontier import frontier
 from neurise.fields import Field
 from neurise.interactions import Interactions
 from neurise.networks.parts.plan import View
 from neurise.networks.parts.walk import Walk
-from neurise.space import Space
 from neurise.walks import log_law
 
 MOST_ENTRIES = 2**25
@@ -35,6 +35,7 @@ MOST_ENTRIES = 2**25
 DOUBLE = 2**20
 """Numbers up to which they are kept in double precision: more would not stay in a cache, and are shorter."""
 SIDES = ("after", "both")
+MOST_PRODUCTS = 2**16
 
 
 class Lookup(NamedTuple):
@@ -45,9 +46,9 @@ class Lookup(NamedTuple):
 
 
 class EnergyConditionals(Conditionals):
-    """Conditionals of a pairwise energy: of the chain (``sides="after"``), or of the data itself (``"both"``).
+    """Conditionals of an energy: of the chain (``sides="after"``), or of the data itself (``"both"``).
 
-    Sites that never vary have no couplings.
+    Sites that never vary have no couplings. Where sites have two states, there may be products of three and four of them.
     """
 
     has_clean = True
@@ -57,8 +58,11 @@ class EnergyConditionals(Conditionals):
     table_errors: Tensor
     field_errors: Tensor
     is_edge: Tensor
+    products: Tensor
+    strengths: Tensor
+    strength_errors: Tensor
 
-    def __init__(self, frame: Frame, pairs: int, *, sides: str = "after") -> None:
+    def __init__(self, frame: Frame, pairs: int, *, products: int = 0, sides: str = "after") -> None:
         super().__init__()
         space = frame.noise.space
         self.noise, self.sides = frame.noise, sides
@@ -74,22 +78,38 @@ class EnergyConditionals(Conditionals):
         self.register_buffer(
             "is_edge", torch.ones(pairs, dtype=torch.bool)
         )  # of the graph, where more pairs have couplings
+        # Files of an energy of pairs alone do not mention products.
+        found = {"products": torch.full((products, LARGEST), -1), "strengths": torch.zeros(products).double()}
+        for name, tensor in {**found, "strength_errors": torch.zeros(products).double()}.items():
+            self.register_buffer(name, tensor, persistent=products > 0)
         self.bytes_per_row = 16 * space.sites + 32 * space.states
         self.register_load_state_dict_post_hook(_check)  # type: ignore[no-untyped-call]
 
     @classmethod
-    def of(cls, laws: list[Interactions], frame: Frame) -> EnergyConditionals | None:
-        """Return the conditionals of the chain of a law per class, with equal couplings; None where tables are too large."""
+    def of(
+        cls, laws: list[Interactions], frame: Frame, products: Sequence[tuple[int, ...]] = ()
+    ) -> EnergyConditionals | None:
+        """Return the conditionals of the chain of a law per class, with equal couplings; None where tables are too large.
+
+        ``products`` are sites in ascending order, whose strengths :meth:`describe_products` tells.
+        """
         first = laws[0]
-        if entries(first.edges, frame.noise.space, len(laws)) > MOST_ENTRIES:
+        padded = torch.tensor([(*sites, *[-1] * (LARGEST - len(sites))) for sites in products]).view(-1, LARGEST)
+        if entries(first.edges, frame.noise.space, len(laws), padded) > MOST_ENTRIES:
             return None
         device = frame.constant.device
-        made = cls(frame, len(first.edges)).to(device)
+        made = cls(frame, len(first.edges), products=len(products)).to(device)
+        made.products.copy_(padded)
         made.edges.copy_(torch.from_numpy(first.edges))
         fields = torch.from_numpy(np.stack([law.fields for law in laws]))
         made.fields.copy_(fields.nan_to_num(neginf=0.0))  # what is impossible is known from the space
         made.couplings.copy_(torch.from_numpy(first.tables))
         return made
+
+    def describe_products(self, strengths: np.ndarray, errors: np.ndarray) -> None:
+        """Tell the strengths θ of the products, (products,), and their standard errors."""
+        self.strengths.copy_(torch.from_numpy(strengths))
+        self.strength_errors.copy_(torch.from_numpy(errors))
 
     def describe_estimate(self, tables: Tensor, fields: Tensor, is_edge: Tensor) -> None:
         """Keep what is known of the estimate: standard errors of the norms of tables, (pairs,), and of fields; its graph."""
@@ -99,7 +119,7 @@ class EnergyConditionals(Conditionals):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made when it is first asked for."""
-        made = ("lookups", "neighbours", "bare", "_twin")
+        made = ("lookups", "neighbours", "around", "bare", "_twin")
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
     @property
@@ -110,12 +130,12 @@ class EnergyConditionals(Conditionals):
     @cached_property
     def _twin(self) -> EnergyConditionals:
         frame = Frame(self.noise, self.kinds if self.kinds > 1 else 0, torch.where(self.ignored, 0, -1))
-        made = EnergyConditionals(frame, self.pairs, sides="both").to(self.device)
+        made = EnergyConditionals(frame, self.pairs, products=len(self.products), sides="both").to(self.device)
         made.load_state_dict(self.state_dict())
         return made
 
     def interactions(self, kind: int = 0) -> Interactions:
-        """Return the law of a class."""
+        """Return the fields of a class, and the pairs."""
         tensors = (self.edges, self.couplings, self.fields[kind])
         edges, tables, fields = (tensor.detach().cpu().numpy() for tensor in tensors)
         return Interactions(edges, tables, fields, self.noise.space.sizes)
@@ -141,7 +161,7 @@ class EnergyConditionals(Conditionals):
 
     def looked_at(self) -> Tensor:
         """Return which sites are coupled to each site, (sites, sites)."""
-        return adjacency(self.edges, self.noise.space.sites)
+        return adjacency(self.edges, self.noise.space.sites, self.products)
 
     def _walk_without_plan(
         self, x: Tensor, y: Tensor | None, cycle: Tensor, *, top: int, sweep: bool, precision: str
@@ -156,7 +176,8 @@ class EnergyConditionals(Conditionals):
     def lookups(self) -> list[Lookup]:
         """The tables of all sites. Made once: the energy must not change any more."""
         space, edges = self.noise.space, self.edges.cpu().numpy()
-        plan = plan_in_order(edges, space)
+        plan = plan_in_order(edges, space, self.products.cpu())
+        others = [(sites, strength * signs(len(sites))) for sites, strength in self._listed()]
         found: list[list[Tensor]] = [[] for _ in range(space.sites)]
         dtype = torch.float64 if plan.entries * self.kinds <= DOUBLE else torch.float32
         for kind in range(self.kinds):
@@ -167,7 +188,7 @@ class EnergyConditionals(Conditionals):
                 logits = (values[1:] - values[0]).nan_to_num(nan=0.0, neginf=-torch.inf)
                 found[next(numbers)].append(logits.T.to(dtype))
 
-            log_z(plan, edges, fields, self.couplings.cpu(), keep)
+            log_z(plan, edges, fields, self.couplings.cpu(), keep, others)
         return [
             Lookup(scope, torch.cat(parts).to(self.device)) for scope, parts in zip(plan.scopes, found, strict=True)
         ]
@@ -186,6 +207,20 @@ class EnergyConditionals(Conditionals):
         return found
 
     @cached_property
+    def around(self) -> list[list[tuple[list[int], float]]]:
+        """For each site the others of each product that it belongs to, with the strength."""
+        found: list[list[tuple[list[int], float]]] = [[] for _ in range(self.noise.space.sites)]
+        for sites, strength in self._listed():
+            for own in sites:
+                found[own].append(([site for site in sites if site != own], strength))
+        return found
+
+    def _listed(self) -> list[tuple[tuple[int, ...], float]]:
+        """Return the sites and the strength of each product."""
+        lines = zip(self.products.tolist(), self.strengths.tolist(), strict=True)
+        return [(tuple(site for site in sites if site >= 0), strength) for sites, strength in lines]
+
+    @cached_property
     def bare(self) -> Tensor:
         """The fields relative to state 0, (classes, sites, states − 1)."""
         every = torch.stack([self._possible(kind) for kind in range(self.kinds)])
@@ -194,8 +229,9 @@ class EnergyConditionals(Conditionals):
     # --- files -----------------------------------------------------------------------------------------------------
 
     def description(self) -> dict[str, Any]:
-        """Say how many pairs are coupled; the energy is in the tensors."""
-        return {"answers": "energy_conditionals", "pairs": self.pairs, "sides": self.sides}
+        """Say how many pairs are coupled, and how many products there are; the energy is in the tensors."""
+        products = {"products": len(self.products)} if len(self.products) else {}
+        return {"answers": "energy_conditionals", "pairs": self.pairs, "sides": self.sides, **products}
 
     @classmethod
     def build(cls, description: dict[str, Any], frame: Frame) -> EnergyConditionals:
@@ -203,7 +239,11 @@ class EnergyConditionals(Conditionals):
         field, sites = Field(description, "learnt.conditionals"), frame.noise.space.sites
         if field["sides"].value not in SIDES:
             raise field["sides"].wrong(f"one of {', '.join(SIDES)}")
-        return cls(frame, field["pairs"].whole(0, sites * (sites - 1) // 2), sides=description["sides"])
+        products = field["products"].whole(0, MOST_PRODUCTS) if "products" in field else 0
+        if products and frame.noise.space.states != 2:
+            raise field["products"].wrong("0 where sites have more than two states")
+        pairs = field["pairs"].whole(0, sites * (sites - 1) // 2)
+        return cls(frame, pairs, products=products, sides=description["sides"])
 
 
 class LookupWalk(Walk):
@@ -239,6 +279,8 @@ class SumWalk(Walk):
         total = bare.expand(self.x.shape[1], -1) if self.y is None else bare.index_select(0, self.y)
         for site, table in self.energy.neighbours[u]:
             total = total + table.index_select(0, self.x[site])
+        for sites, strength in self.energy.around[u]:
+            total = total + 2 * strength * (2 * self.x[sites] - 1).prod(0)[:, None]
         return _whole(total)
 
     def put(self, u: int, token: Tensor) -> None:
@@ -251,26 +293,6 @@ def _whole(logits: Tensor) -> Tensor:
     return logits if logits.shape[-1] == 1 else torch.nn.functional.pad(logits, (1, 0))
 
 
-def adjacency(edges: Tensor, sites: int) -> Tensor:
-    """Write pairs (m, 2) as booleans (sites, sites)."""
-    near = torch.zeros(sites, sites, dtype=torch.bool, device=edges.device)
-    near[edges[:, 0], edges[:, 1]] = near[edges[:, 1], edges[:, 0]] = True
-    return near
-
-
-def plan_in_order(edges: np.ndarray, space: Space) -> EliminationPlan:
-    """Eliminate the sites in the order of the noise, 0, 1, …"""
-    seen = frontier(adjacency(torch.from_numpy(edges), space.sites))
-    scopes = tuple(tuple(torch.nonzero(own).flatten().tolist()) for own in seen)
-    entries = sum((space.states - 1) * space.states ** len(scope) for scope in scopes)
-    return EliminationPlan(tuple(range(space.sites)), scopes, entries)
-
-
-def entries(edges: np.ndarray, space: Space, kinds: int = 1) -> int:
-    """Return how many numbers the tables of all sites would hold."""
-    return kinds * plan_in_order(edges, space).entries
-
-
 def _check(made: EnergyConditionals, incompatible: Any) -> None:
     """Raise ValueError for pairs, read from a file, that are none, or whose tables would be too large."""
     edges, sites = made.edges, made.noise.space.sites
@@ -279,7 +301,14 @@ def _check(made: EnergyConditionals, incompatible: Any) -> None:
             raise ValueError(f"the tensor edges must hold pairs i < j of the sites 0 … {sites - 1}")
         if len(torch.unique(edges, dim=0)) < len(edges):
             raise ValueError("the tensor edges holds a pair twice")
-    if made.sides == "after" and entries(edges.cpu().numpy(), made.noise.space, made.kinds) > MOST_ENTRIES:
+    products = made.products.cpu()
+    for line in products.tolist():
+        own = [site for site in line if site >= 0]
+        if own != sorted(set(own)) or own != line[: len(own)] or len(own) < 3 or own[-1] >= sites:
+            raise ValueError(
+                f"the tensor products must hold three or four of the sites 0 … {sites - 1} in ascending order, got {line}"
+            )
+    if made.sides == "after" and entries(edges.cpu().numpy(), made.noise.space, made.kinds, products) > MOST_ENTRIES:
         raise ValueError(
             f"the tensor edges asks for tables of more than {MOST_ENTRIES:,} numbers in this order of sites"
         )

@@ -11,7 +11,7 @@ being eliminated and the one that the first row is tied to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -71,11 +71,13 @@ def log_z(
     fields: Tensor,
     tables: Tensor,
     keep: Callable[[Tensor], None] = lambda values: None,
+    others: Sequence[Factor] = (),
 ) -> Tensor:
     r"""Return :math:`\log \sum_x e^{H(x)}` of fields (sites, states) and tables (pairs, states, states), a scalar.
 
     It can be differentiated: :math:`\partial \log Z / \partial W_{ij}(a, b) = \mu(x_i = a, x_j = b)`, and likewise for
-    fields. ``keep`` is shown :math:`T_v` of every site, (states, configurations of N), in the order of elimination.
+    fields. ``keep`` is shown :math:`T_v` of every site, (states, configurations of N), in the order of elimination. ``others``
+    are terms of H that look at more sites; the plan must count those of each as neighbours.
     """
     states = fields.shape[1]
     place = {site: number for number, site in enumerate(plan.order)}
@@ -84,6 +86,8 @@ def log_z(
         first, second = sorted((i, j), key=place.__getitem__)
         oriented = table if first == i else table.T
         waiting[first].append(((first, second), oriented.reshape(-1)))
+    for sites, table in others:
+        waiting[sites[0]].append((sites, table))
     total = fields.new_zeros(())
     for site, scope in zip(plan.order, plan.scopes, strict=True):
         factors, waiting[site] = sorted(waiting[site], key=lambda factor: len(factor[0])), []

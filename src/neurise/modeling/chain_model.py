@@ -31,6 +31,9 @@ from neurise.sampling.reverse import sample
 if TYPE_CHECKING:
     from neurise.modeling.trajectory import Chains
 
+LISTED = 8
+"""Products of an energy that a summary lists."""
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ChainModel(Model):
@@ -137,13 +140,26 @@ class ChainModel(Model):
         Its errors come from the Fisher information, given the graph. Any other model is asked by
         :func:`neurise.structure.recover`.
         """
-        learnt = self.conditionals_.modules() if self.__sklearn_is_fitted__() else ()
-        found = next((part for part in learnt if isinstance(part, EnergyConditionals)), None)
+        found = self._energy
         if found is None:
             raise AttributeError(
                 f"this {type(self).__name__} has learnt no energy; neurise.structure.recover(model, X) finds couplings"
             )
         return discovery.found("neurise.structure", "of_energy")(found, self.schema_)
+
+    @property
+    def _energy(self) -> EnergyConditionals | None:
+        """The energy, where one was learnt."""
+        learnt = self.conditionals_.modules() if self.__sklearn_is_fitted__() else ()
+        return next((part for part in learnt if isinstance(part, EnergyConditionals)), None)
+
+    def _products_told(self) -> str | None:
+        """List the products of three and four sites that an energy has, the strongest first; None without any."""
+        if self._energy is None or not len(self._energy.products):
+            return None
+        found = discovery.found("neurise.structure", "products")(self._energy, self.schema_)
+        more = f", {len(found) - LISTED} more in structure_" if len(found) > LISTED else ""
+        return ", ".join(map(str, found[:LISTED])) + more
 
     def _ratios_at(self, x: Tensor, place: int, y: Any) -> np.ndarray:
         """Normalise the likelihoods of the p configurations that differ at one place.

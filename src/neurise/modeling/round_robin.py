@@ -336,6 +336,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             "choice": why if raced is None else raced.told(),
             "race": None if raced is None else raced.found() or None,
             **(self.solved_words_ or {}),
+            "products": self._products_told(),
             "left out": "pairwise terms: values are missing" if self._left_out else None,
             "orders": orders if orders > 1 else None,
             "shares": ", ".join(kinds) or None,
@@ -549,8 +550,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         learnt, shares = (None if together is None else together.conditionals), {NETWORKS: 1.0}
         if solved is not None:
             shares = solved.weighed(*(None, 0) if together is None else (together.unseen, together.parameters))
-            self.solved_words_ = solved_members.told(solved.words, shares)
             learnt = solved.joined(learnt, rows, work)
+            self.solved_words_ = solved_members.told(solved.words, shares)
         assert learnt is not None
         is_whole = self.stopped_ not in ("interrupted", "constant", "diverged")
         if self.calibrates_ and is_whole and shares.get(NETWORKS) == 1.0:

@@ -10,6 +10,7 @@ from neurise.columns import Columns
 from neurise.conditionals.energy_conditionals import EnergyConditionals
 from neurise.schema import Schema
 from neurise.structure.gauge import norm_of_one, zero_sum
+from neurise.structure.products import products
 from neurise.structure.recovery import Structure
 
 
@@ -57,5 +58,6 @@ def of_energy(energy: EnergyConditionals, schema: Schema) -> Structure:
         constant=constant,
         rows=schema.count,
         field_errors=field_errors[:, 1] if states == 2 else field_errors,
+        products=products(energy, schema) or None,
         **known,
     )

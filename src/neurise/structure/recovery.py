@@ -21,6 +21,7 @@ from neurise.extras import need
 from neurise.structure.averages import average, field_weights, fields_of
 from neurise.structure.door import ask
 from neurise.structure.gauge import couplings_of, norm_of_one, scores_of
+from neurise.structure.products import Product
 from neurise.structure.sources import pairs_of
 from neurise.structure.temperature import Temperature, effective_temperature
 from neurise.structure.threshold import select
@@ -46,6 +47,7 @@ class Structure:
     field_errors: np.ndarray | None = None  # of the form of the fields: their standard errors, where they are known
     errors_by: str = "counting"  # what the errors come from: counting as many rows, or "Fisher information"
     temperature: Temperature | None = None  # where the programmed couplings are known
+    products: tuple[Product, ...] | None = None  # of three and four spins, where an energy has them
 
     def __repr__(self) -> str:
         return shown.record(self)
@@ -107,6 +109,7 @@ class Structure:
             "fields": self.fields.tolist(),
             "field_errors": None if self.field_errors is None else self.field_errors.tolist(),
             "temperature": None if self.temperature is None else self.temperature.to_dict(),
+            "products": None if self.products is None else [product._asdict() for product in self.products],
         }
 
     def with_programmed(self, programmed: Any, *, labels: Sequence[Hashable] | None = None) -> Structure:

@@ -1,4 +1,7 @@
-"""Solve for the pairwise energy of the data, by maximum likelihood on a graph that the data choose."""
+"""Solve for the energy of the data, by maximum likelihood on a graph that the data choose.
+
+Products of three and four spins join it where held-back rows ask for them.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,11 @@ from torch import Tensor
 from neurise.conditionals.base import Frame
 from neurise.conditionals.energy_conditionals import EnergyConditionals
 from neurise.deadline import Work
-from neurise.energies import choosing, learning, maximum_likelihood
+from neurise.energies import choosing, higher_orders, learning, maximum_likelihood
+from neurise.energies.family import Family
 from neurise.energies.learning import Learnt
 from neurise.energies.maximum_likelihood import Aim, Fit
+from neurise.energies.products import ProductFit
 from neurise.interactions import Interactions
 from neurise.modeling.solving.base import Solved
 from neurise.rows import Rows
@@ -29,20 +34,57 @@ def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work
     varies = torch.nonzero(frame.constant.cpu() < 0).flatten()
     space = Space.of([frame.noise.space.digits[site] for site in varies.tolist()])
     options: dict[str, Any] = {"classes": frame.classes, "device": frame.constant.device, "seed": seed, "work": work}
-    found = learning.learn(_sites(rows, varies), space, held=None if held is None else _sites(held, varies), **options)
+    own, aside = _sites(rows, varies), None if held is None else _sites(held, varies)
+    found = learning.learn(own, space, held=aside, **options)
     if not isinstance(found, Learnt):
         return None
+    higher = higher_orders.choose(found, own, held=aside, seed=seed, work=work)
+    if higher is not None:
+        made = _made_of_products(higher, found.selected.family.edges, frame, varies)
+        if made is not None:
+            return made
     return _made(found, found.found, frame, varies, seed)
+
+
+def _made_of_products(found: ProductFit, pairs: np.ndarray, frame: Frame, varies: Tensor) -> Solved | None:
+    """Make conditionals of a law with higher products; solved for again, other rows choose products from the same pairs."""
+    places = {own: place for place, own in enumerate(found.sets)}
+    edges = [own for own in found.sets if len(own) == 2]
+    higher = [own for own in found.sets if len(own) > 2]
+    family = Family(Space(found.sites, 2), np.array(edges, dtype=np.int64).reshape(-1, 2))
+    kept = [places[own] for own in (*((site,) for site in range(found.sites)), *edges)]
+    theta = torch.from_numpy(found.theta[kept])
+    covariance = torch.from_numpy(found.covariance[np.ix_(kept, kept)])
+    sites = [tuple(varies[list(own)].tolist()) for own in higher]
+    conditionals = EnergyConditionals.of(_laws(family, theta, frame, varies), frame, sites)
+    if conditionals is None:
+        return None
+    number = [places[own] for own in higher]
+    conditionals.describe_products(found.theta[number], np.sqrt(found.covariance.diagonal()[number]))
+    conditionals.describe_estimate(
+        *_errors(family, theta, covariance, frame, varies), torch.ones(len(edges), dtype=torch.bool)
+    )
+
+    def again(rows: Rows, work: Work) -> Solved | None:
+        other = higher_orders.find(_sites(rows, varies), pairs, work=work)
+        return None if other is None else _made_of_products(other, pairs, frame, varies)
+
+    counted = {order: sum(len(own) == order for own in higher) for order in (3, 4)}
+    words = (
+        f"maximum likelihood on {len(edges)} pairs, {counted[3]} products of three sites and {counted[4]} of four "
+        f"found by the extended Bayesian criterion, {len(found.sets)} parameters; held-back rows ask for the products"
+    )
+    return Solved(conditionals, len(found.sets), words, again)
 
 
 def _made(learnt: Learnt, found: Fit, frame: Frame, varies: Tensor, seed: int) -> Solved | None:
     """Make conditionals of a fit to the sites that vary; solved for again, few rows choose the graph anew."""
-    conditionals = EnergyConditionals.of(_laws(found, frame, varies), frame)
+    conditionals = EnergyConditionals.of(_laws(found.family, found.theta, frame, varies), frame)
     if conditionals is None:
         return None
     chosen = set(map(tuple, learnt.selected.family.edges.tolist()))
     is_edge = torch.tensor([tuple(pair) in chosen for pair in found.family.edges.tolist()], dtype=torch.bool)
-    conditionals.describe_estimate(*_errors(found, frame, varies), is_edge)
+    conditionals.describe_estimate(*_errors(found.family, found.theta, found.covariance(), frame, varies), is_edge)
 
     def again(rows: Rows, work: Work) -> Solved | None:
         if len(rows) < MANY_ROWS and found.family.space.size <= choosing.QUICK:
@@ -59,12 +101,12 @@ def _sites(rows: Rows, varies: Tensor) -> Rows:
     return replace(rows.to(torch.device("cpu")), x=rows.x.cpu()[:, varies])
 
 
-def _laws(found: Fit, frame: Frame, varies: Tensor) -> list[Interactions]:
+def _laws(family: Family, theta: Tensor, frame: Frame, varies: Tensor) -> list[Interactions]:
     """Return the law of each class over all sites; those that never vary have no terms."""
     space, sites = frame.noise.space, varies.numpy()
     laws = []
-    for kind in range(found.family.kinds):
-        own = found.family.interactions(found.theta, kind)
+    for kind in range(family.kinds):
+        own = family.interactions(theta, kind)
         fields = np.zeros((space.sites, space.states))
         fields[sites, : own.states] = own.fields
         tables = np.zeros((len(own.edges), space.states, space.states))
@@ -73,18 +115,17 @@ def _laws(found: Fit, frame: Frame, varies: Tensor) -> list[Interactions]:
     return laws
 
 
-def _errors(found: Fit, frame: Frame, varies: Tensor) -> tuple[Tensor, Tensor]:
+def _errors(family: Family, theta: Tensor, covariance: Tensor, frame: Frame, varies: Tensor) -> tuple[Tensor, Tensor]:
     r"""Return standard errors of the scores of all pairs, (pairs,), and of the fields, (classes, sites, states).
 
     A table :math:`T = (\varphi_i \otimes \varphi_j) J` has the norm t, whose variance is :math:`T^\top \Sigma_T T / t^2`; a field
     is :math:`\varphi_i h_i`.
     """
-    family, covariance = found.family, found.covariance()
     ends = family.num_fields + np.cumsum(family.numbers)
     pairs = torch.zeros(len(family.edges), dtype=torch.float64)
     for number, (end, size) in enumerate(zip(ends.tolist(), family.numbers.tolist(), strict=True)):
         own = slice(end - size, end)
-        couplings, block = found.theta[own], covariance[own, own]
+        couplings, block = theta[own], covariance[own, own]
         i, j = family.edges[number].tolist()
         basis = torch.kron(
             family.basis[i, :, : family.space.digits[i] - 1], family.basis[j, :, : family.space.digits[j] - 1]
