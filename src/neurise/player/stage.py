@@ -15,12 +15,11 @@ from neurise.columns import Columns
 from neurise.dataset import Dataset
 from neurise.modeling import by_tokens
 from neurise.modeling.model import Model
+from neurise.player.kept_rows import MOST_KEPT, KeptRows, kept_places
 from neurise.player.layouts import Layout, choose
 
 ENUMERABLE = 2**18
 """Configurations up to which laws are written out."""
-KEPT_ROWS = 20_000
-"""Rows of the data that are held to compare with."""
 
 
 @dataclass(frozen=True)
@@ -122,18 +121,28 @@ class Stage:
             f"there is no model {name!r} here; there are: {', '.join(actor.name for actor in self.actors)}"
         )
 
-    @cached_property
+    @property
     def rows(self) -> np.ndarray | None:
         """Rows of the data as tokens, (N, sites), at most so many; None without data."""
+        return None if self.kept is None else self.kept.rows
+
+    @cached_property
+    def kept(self) -> KeptRows | None:
+        """Rows of the data with their labels, in no order, a row as often as its weight says."""
         if self.data is None:
             return None
         rows = self.data.train
         if rows is None and self.data.draw is not None:
-            rows = self.data.sample(KEPT_ROWS // 4, seed=0)
+            rows = self.data.sample(MOST_KEPT // 4, seed=0)
         if rows is None:
             return None
-        order = np.argsort(self.schema.order)
-        return self.schema.encode(rows[:KEPT_ROWS]).numpy()[:, order]  # type: ignore[no-any-return]
+        weights = self.data.weights if rows is self.data.train else None
+        labels = self.data.labels if rows is self.data.train else None
+        places = kept_places(len(rows), weights)
+        needed, again = np.unique(places, return_inverse=True)  # each is encoded once
+        tokens = self.schema.encode(rows[needed]).numpy()[:, np.argsort(self.schema.order)]
+        names = None if labels is None else np.asarray(labels)[places].astype(str)
+        return KeptRows(tokens[again.reshape(-1)], names)
 
     @cached_property
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
