@@ -91,6 +91,11 @@ class Stage:
                 f"{actor.name} was fitted to {len(other)} sites of other symbols than {self.actors[0].name} "
                 f"({len(first)} sites): models are shown side by side if they know the same rows"
             )
+        if labels_of(actor.model) != labels_of(self.actors[0].model):
+            raise ValueError(
+                f"{actor.name} was fitted to other labels than {self.actors[0].name}, or to none: models are shown side by "
+                "side if they know the same ones"
+            )
 
     @property
     def schema(self) -> Any:
@@ -173,7 +178,6 @@ class Stage:
         """Describe everything in JSON's types."""
         if not self.actors:
             return {"version": __version__, "title": self.title, "training": True, "models": []}
-        labels = self.schema.labels
         return {
             "version": __version__,
             "title": self.title,
@@ -188,7 +192,7 @@ class Stage:
             ],
             "names": self.names,
             "symbols": self.symbols,
-            "labels": [] if labels is None else [str(label) for label in labels.classes.tolist()],
+            "labels": labels_of(self.actors[0].model),
             "layout": self.layout.to_dict(),
             "data": None
             if self.data is None
@@ -210,3 +214,9 @@ def symbols_of(model: Model) -> list[list[str]]:
         [str(schema.symbol(int(place), token)) for token in range(size)]
         for place, size in zip(places, alphabet.sizes, strict=True)
     ]
+
+
+def labels_of(model: Model) -> list[str]:
+    """List the labels that a model knows, as they are written."""
+    labels = model.schema_.labels
+    return [] if labels is None else [str(label) for label in labels.classes.tolist()]
