@@ -19,7 +19,7 @@ from neurise.player.app import STATIC, make_app
 from neurise.player.asking import Tally
 from neurise.player.guard import MOST_BYTES
 from neurise.player.stage import Stage
-from neurise.player.wishes import read_row
+from neurise.player.typed_rows import read_row
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,9 @@ import pages
 import pytest
 import tiny
 
-from neurise import datasets
+from neurise import Independent, datasets
 from neurise.player.feed import TrainingFeed
+from neurise.player.open import stage_of
 from neurise.player.server import serve
 from neurise.player.stage import Stage
 
@@ -294,6 +295,19 @@ def test_a_row_is_typed_dropped_drawn_and_improved(visit: Any) -> None:
     page.fill("#row", "1,2,3")
     page.click("#read-row")
     until(page, "() => document.querySelector('#row-told').textContent", lambda told: "3 symbols" in told)
+
+
+def test_a_symbol_with_a_comma_is_shown_as_it_is_read(visit: Any) -> None:
+    X = np.array([["Bonn, Rhine", "f"], ["Rome, Tiber", "m"], ["Rome, Tiber", "x"]] * 4, dtype=object)
+    served = serve(stage_of(Independent().fit(X)))
+    try:
+        page = visit("#view=likelihood&row=0.1", url=served.url)
+        until(page, "() => document.querySelector('#row').value", lambda shown: shown == '"Bonn, Rhine",m')
+        page.click("#read-row")
+        until(page, "() => document.querySelector('#row-told').textContent", lambda told: "log-probability" in told)
+        assert page.complaints == []
+    finally:
+        served.stop()
 
 
 def test_a_training_is_looked_at_while_it_goes_on(browser: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -112,3 +114,41 @@ def test_a_client_may_not_ask_for_everything_at_once(crew: Workers) -> None:
             job.cancel()
 
     asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_a_long_computation_does_not_abort_the_program_as_it_ends() -> None:
+    """A thread that comes back from torch while the interpreter ends would abort it, with a code other than 0."""
+    done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "the page has ended" in done.stderr
+
+
+LONG = """
+import asyncio, torch
+from neurise.cli.play import until_interrupted
+from neurise.player import workers
+from neurise.player.server import Page
+
+workers.LAST_SLICE = 0.2
+torch.set_num_threads(1)
+
+class Served:
+    should_exit = False
+
+class Thread:
+    join = is_alive = lambda *_: False
+
+def long():
+    a = torch.ones(400, 400)
+    while True:
+        a = (a @ a) / 400
+    yield
+
+async def begun():
+    crew = workers.Workers()
+    crew.begin("page", long())
+    return crew
+
+until_interrupted(Page("", Served(), Thread(), asyncio.run(begun())))
+"""

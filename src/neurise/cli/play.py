@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from neurise.cli._data import ROWS, SOURCE, resolve
+from neurise.cli._data import ROWS, SOURCE, CountColumn, DropColumn, LabelColumn, resolve
 from neurise.cli._output import Device, Json, print_json, say
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ def play(
         ),
     ] = None,
     data: Annotated[str | None, typer.Option(help=f"Rows to compare with. {SOURCE}")] = None,
+    label_column: LabelColumn = None,
+    count_column: CountColumn = None,
+    drop_column: DropColumn = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     layout: Annotated[
@@ -57,7 +61,7 @@ def play(
     from neurise.player.open import opened
     from neurise.player.server import serve
 
-    known = None if data is None else resolve(data, rows=ROWS)
+    known = None if data is None else resolve(data, label_column, count_column, drop_column=drop_column, rows=ROWS)
     stage = opened(models or [], known, layout=layout, device=device)
     one_thread()
     page = serve(stage, host=host, port=port, token=os.environ.get(TOKEN) or None)
@@ -81,3 +85,7 @@ def until_interrupted(page: Page) -> None:
     finally:
         page.stop()
         say("the page has ended")
+        if page.workers.working:  # a thread inside a long computation would abort the interpreter as it ends
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)

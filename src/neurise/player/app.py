@@ -24,8 +24,9 @@ from neurise.player.couplings import couplings
 from neurise.player.guard import Guard, TooLarge
 from neurise.player.scoring_rows import score
 from neurise.player.stage import Stage
+from neurise.player.typed_rows import read_row
 from neurise.player.watching import watch
-from neurise.player.wishes import Wish, read_row
+from neurise.player.wishes import Wish
 from neurise.player.workers import END, Busy, Workers
 
 STATIC = Path(__file__).parent / "static"

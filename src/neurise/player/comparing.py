@@ -56,7 +56,8 @@ def compare(wish: Wish) -> Iterator[dict[str, Any]]:
     if own is not None and len(own):
         yield {"kind": "entry", "name": DATA, **_measured(own, reference, pairs, truth)}
     elif stage.rows is not None:
-        yield {"kind": "greyed", "name": DATA, "reason": "no row of the data holds these symbols at these sites"}
+        missing = "the data have no labels" if own is None else "no row of the data has these symbols and this label"
+        yield {"kind": "greyed", "name": DATA, "reason": missing}
 
 
 def _drawn(

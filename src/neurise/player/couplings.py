@@ -9,6 +9,7 @@ import numpy as np
 
 from neurise.player.wishes import Wish
 from neurise.structure import recover
+from neurise.structure.one_alphabet import check_one_alphabet
 from neurise.structure.truth import true_structure
 
 MOST_SITES = 64
@@ -35,6 +36,7 @@ def _found(wish: Wish) -> dict[str, Any]:
         )
     structure = getattr(model, "structure_", None)
     if structure is None:
+        check_one_alphabet(model.schema_.alphabet)  # before rows are drawn, which may take long
         contexts = stage.data if stage.data is not None else model.sample(2000, seed=0)
         # Every context asks for the changes of all pairs.
         rows = max(4, EVALUATIONS // max(1, (sites * model.space_.states) ** 2 // 2))

@@ -19,15 +19,23 @@ class Reference:
         self.stage, self.clamp, self.states = stage, clamp, stage.schema.space.states
         self.sizes = [len(own) for own in stage.symbols]
         self.law = None if stage.truth is None or label is not None else self._given(stage.truth)
-        rows = stage.rows
-        if rows is not None:
-            keep = np.ones(len(rows), dtype=bool)
-            for site, token in clamp.items():
-                keep &= rows[:, site] == token
-            rows = rows[keep]
-        self.rows = rows
+        self.rows = self._chosen(label)
         self.edges = np.zeros(0)
         self.best = np.zeros(0, dtype=np.int64)
+
+    def _chosen(self, label: int | None) -> np.ndarray | None:
+        """Return the rows of the data that hold what is held and have the label; None where that is not known."""
+        kept = self.stage.kept
+        if kept is None:
+            return None
+        keep: np.ndarray | None = np.ones(len(kept.rows), dtype=bool)
+        if label is not None:
+            keep = kept.with_label(str(self.stage.schema.labels.classes[label]))
+        if keep is None:
+            return None
+        for site, token in self.clamp.items():
+            keep = keep & (kept.rows[:, site] == token)
+        return np.asarray(kept.rows[keep])
 
     @property
     def told(self) -> str | None:

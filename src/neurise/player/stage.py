@@ -15,12 +15,11 @@ from neurise.columns import Columns
 from neurise.dataset import Dataset
 from neurise.modeling import by_tokens
 from neurise.modeling.model import Model
+from neurise.player.kept_rows import MOST_KEPT, KeptRows, kept_places
 from neurise.player.layouts import Layout, choose
 
 ENUMERABLE = 2**18
 """Configurations up to which laws are written out."""
-KEPT_ROWS = 20_000
-"""Rows of the data that are held to compare with."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,11 @@ class Stage:
                 f"{actor.name} was fitted to {len(other)} sites of other symbols than {self.actors[0].name} "
                 f"({len(first)} sites): models are shown side by side if they know the same rows"
             )
+        if labels_of(actor.model) != labels_of(self.actors[0].model):
+            raise ValueError(
+                f"{actor.name} was fitted to other labels than {self.actors[0].name}, or to none: models are shown side by "
+                "side if they know the same ones"
+            )
 
     @property
     def schema(self) -> Any:
@@ -122,18 +126,28 @@ class Stage:
             f"there is no model {name!r} here; there are: {', '.join(actor.name for actor in self.actors)}"
         )
 
-    @cached_property
+    @property
     def rows(self) -> np.ndarray | None:
         """Rows of the data as tokens, (N, sites), at most so many; None without data."""
+        return None if self.kept is None else self.kept.rows
+
+    @cached_property
+    def kept(self) -> KeptRows | None:
+        """Rows of the data with their labels, in no order, a row as often as its weight says."""
         if self.data is None:
             return None
         rows = self.data.train
         if rows is None and self.data.draw is not None:
-            rows = self.data.sample(KEPT_ROWS // 4, seed=0)
+            rows = self.data.sample(MOST_KEPT // 4, seed=0)
         if rows is None:
             return None
-        order = np.argsort(self.schema.order)
-        return self.schema.encode(rows[:KEPT_ROWS]).numpy()[:, order]  # type: ignore[no-any-return]
+        weights = self.data.weights if rows is self.data.train else None
+        labels = self.data.labels if rows is self.data.train else None
+        places = kept_places(len(rows), weights)
+        needed, again = np.unique(places, return_inverse=True)  # each is encoded once
+        tokens = self.schema.encode(rows[needed]).numpy()[:, np.argsort(self.schema.order)]
+        names = None if labels is None else np.asarray(labels)[places].astype(str)
+        return KeptRows(tokens[again.reshape(-1)], names)
 
     @cached_property
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +178,6 @@ class Stage:
         """Describe everything in JSON's types."""
         if not self.actors:
             return {"version": __version__, "title": self.title, "training": True, "models": []}
-        labels = self.schema.labels
         return {
             "version": __version__,
             "title": self.title,
@@ -179,7 +192,7 @@ class Stage:
             ],
             "names": self.names,
             "symbols": self.symbols,
-            "labels": [] if labels is None else [str(label) for label in labels.classes.tolist()],
+            "labels": labels_of(self.actors[0].model),
             "layout": self.layout.to_dict(),
             "data": None
             if self.data is None
@@ -201,3 +214,9 @@ def symbols_of(model: Model) -> list[list[str]]:
         [str(schema.symbol(int(place), token)) for token in range(size)]
         for place, size in zip(places, alphabet.sizes, strict=True)
     ]
+
+
+def labels_of(model: Model) -> list[str]:
+    """List the labels that a model knows, as they are written."""
+    labels = model.schema_.labels
+    return [] if labels is None else [str(label) for label in labels.classes.tolist()]

@@ -40,7 +40,7 @@ def watch(wish: Wish) -> Iterator[dict[str, Any]]:
     yield {"kind": "start", "tokens": start.tolist(), "time": chains.time, "steps": chains.steps, "mask": chains.tokens}
     chunk = list[dict[str, Any]]()
     with torch.no_grad():
-        for step in _steps(model, chains):
+        for step in _steps(model, chains, [len(own) for own in wish.stage.symbols]):
             chunk.append(step)
             if len(chunk) == CHUNK:
                 yield {"kind": "steps", "steps": chunk}
@@ -48,22 +48,27 @@ def watch(wish: Wish) -> Iterator[dict[str, Any]]:
     yield {"kind": "steps", "steps": chunk}
 
 
-def _steps(model: Model, chains: Chains) -> Iterator[dict[str, Any]]:
+def _steps(model: Model, chains: Chains, sizes: list[int]) -> Iterator[dict[str, Any]]:
     order = np.array(model.order_)
+    states = model.space_.states
     for move in chains.moves:
         if move.site is None:
             yield {"t": move.time, "all": by_tokens.in_columns(model, move.token).tolist()}
             continue
-        law = probabilities(move.law)
+        law, places = probabilities(move.law), order[move.site.cpu().numpy()].tolist()
         yield {
             "t": move.time,
-            "s": order[move.site.cpu().numpy()].tolist(),
+            "s": places,
             "x": move.token.tolist(),
-            "p": [_bars(own) for own in law],
+            "p": [_bars(own, sizes[place], states) for own, place in zip(law, places, strict=True)],
         }
 
 
-def _bars(law: np.ndarray) -> list[list[float]]:
-    """Return (token, probability) of the likeliest symbols, in the order of the tokens."""
-    tokens = np.arange(len(law)) if len(law) <= BARS else np.sort(np.argsort(-law, kind="stable")[:BARS])
+def _bars(law: np.ndarray, size: int, states: int) -> list[list[float]]:
+    """Return (token, probability) of the likeliest symbols, in the order of the tokens.
+
+    Tokens from ``size`` to ``states`` are symbols of other columns; what follows is the mask.
+    """
+    own = np.r_[:size, states : len(law)]
+    tokens = own if len(own) <= BARS else np.sort(own[np.argsort(-law[own], kind="stable")[:BARS]])
     return [[int(token), round(float(law[token]), 4)] for token in tokens]

@@ -90,6 +90,11 @@ class Workers:
         with self.changed:
             return sum(self.count.values())
 
+    @property
+    def working(self) -> bool:
+        """Whether a thread is alive; after the end, one that is still inside a long computation."""
+        return any(thread.is_alive() for thread in self.threads)
+
     def wake(self, job: Job) -> None:
         """Go on with a job that paused."""
         job.parked = False

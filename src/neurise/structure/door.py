@@ -11,9 +11,9 @@ import numpy as np
 
 from neurise import holdings
 from neurise.alphabet import Alphabet, as_matrix
-from neurise.columns import Columns
 from neurise.dataset import Dataset
 from neurise.space import Space
+from neurise.structure.one_alphabet import check_one_alphabet
 from neurise.structure.sources import LawSource, Likelihood, SiteConditionals
 
 DRAWN = 10_000
@@ -39,11 +39,7 @@ def ask(model: Any, data: Any, *, y: Any, cycle: int | None, rows: int | None, s
     """Check everything that comes from outside."""
     if rows is not None and (isinstance(rows, bool) or rows != int(rows) or rows < 1):
         raise ValueError(f"rows must be a positive whole number, got {rows!r}")
-    if isinstance(getattr(getattr(model, "schema_", None), "alphabet", None), Columns):
-        raise NotImplementedError(
-            "couplings are compared between columns of one alphabet, and those of this model have their own; "
-            "a Pairwise model of the table has couplings_, in the gauge of each column"
-        )
+    check_one_alphabet(getattr(getattr(model, "schema_", None), "alphabet", None))
     X, weights, name = _rows(data, seed)
     known = getattr(model, "space_", None)
     if known is not None and known.sites != X.shape[1]:

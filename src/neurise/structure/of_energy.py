@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from neurise.columns import Columns
 from neurise.conditionals.energy_conditionals import EnergyConditionals
 from neurise.schema import Schema
 from neurise.structure.gauge import norm_of_one, zero_sum
+from neurise.structure.one_alphabet import check_one_alphabet
 from neurise.structure.products import products
 from neurise.structure.recovery import Structure
 
@@ -21,11 +21,7 @@ def of_energy(energy: EnergyConditionals, schema: Schema) -> Structure:
     made all pairs have couplings, the graph is that of the pairs which the Bayesian criterion chose. Classes have fields
     of their own, of which the mean by frequency is given.
     """
-    if isinstance(schema.alphabet, Columns):
-        raise NotImplementedError(
-            "couplings are compared between columns of one alphabet, and those of this model have their own; "
-            "a Pairwise model of the table has couplings_, in the gauge of each column"
-        )
+    alphabet = check_one_alphabet(schema.alphabet)
     order, states = np.asarray(schema.order), schema.space.states
     sites = len(order)
     edges = order[energy.edges.cpu().numpy()].reshape(-1, 2)
@@ -50,7 +46,7 @@ def of_energy(energy: EnergyConditionals, schema: Schema) -> Structure:
     fields -= fields.mean(axis=1, keepdims=True)
     known: dict[str, Any] = {"threshold": None, "rule": "likelihood of the graph", "errors_by": "Fisher information"}
     return Structure(
-        symbols=schema.alphabet.symbols,
+        symbols=alphabet.symbols,
         tables=tables,
         fields=fields[:, 1] if states == 2 else fields,
         errors=errors,

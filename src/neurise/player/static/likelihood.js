@@ -152,7 +152,8 @@ export class Likelihood {
     this.quiet = false;
     this.field.show({ tokens: row });
     const single = this.about.symbols.every((own) => own.every((symbol) => symbol.length === 1));
-    this.text.value = row.map((token, site) => this.about.symbols[site][token]).join(single ? "" : ",");
+    const quoted = (symbol) => (symbol.includes(",") ? `"${symbol}"` : symbol);
+    this.text.value = row.map((token, site) => quoted(this.about.symbols[site][token])).join(single ? "" : ",");
     this.stopping = new AbortController();
     try {
       await stream("score", { model: state.model, label: state.label, row }, this.stopping.signal, (result) =>
