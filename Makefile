@@ -11,7 +11,7 @@ BIN := .venv/bin
 INSTALL = UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install -q --python .venv '$(TORCH)' -e '.[$(1)]' \
 	|| $(BIN)/pip install -q '$(TORCH)' -e '.[$(1)]'
 
-.PHONY: help demo test test-all test-cluster test-faults fuzz lint format bench clean
+.PHONY: help demo play test test-all test-cluster test-faults fuzz lint format bench models clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
@@ -25,6 +25,10 @@ help:  ## Show this help
 # What a user runs: the core and the figures.
 .venv/.user: pyproject.toml .venv/bin/uv
 	$(call INSTALL,plots)
+	@touch $@
+
+.venv/.play: pyproject.toml .venv/bin/uv
+	$(call INSTALL,play)
 	@touch $@
 
 # What a developer runs: everything.
@@ -62,6 +66,12 @@ format: .venv/.dev  ## Put the code in the house style
 
 bench: .venv/.dev  ## How fast sampling and training are, against a naive reference (minutes)
 	$(BIN)/neurise bench
+
+play: .venv/.play  ## Look at a model: a page of your own machine
+	$(BIN)/neurise play
+
+models: .venv/.dev  ## Fit the models that are shipped with neurise play again (about eight minutes)
+	$(BIN)/python benchmarks/reference_models.py
 
 clean:  ## Remove the environment and everything that was built
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -49,7 +49,7 @@ MUTATIONS = {
     "clamped: without weights": ("sampling/clamped.py", "log_weight = log_weight + factor", "log_weight = log_weight + 0 * factor", "sampling/test_clamped.py"),
     "clamped: noise starts for free": ("sampling/clamped.py", "torch.where(holds, price, 0.0)", "torch.where(holds, 0 * price, 0.0)", "sampling/test_clamped.py"),
     "ggm: keep and redraw exchanged": ("models/ggm.py", "math.log((1 - keep) / keep)", "math.log(keep / (1 - keep))", "models/test_ggm.py"),
-    "heat bath: sampled by Bayes": (NOISE, "        if self.heat_bath:", "        if False:", "sampling/test_incremental.py"),
+    "heat bath: sampled by Bayes": (NOISE, "        if self.heat_bath or (", "        if (", "sampling/test_incremental.py"),
     "absorbing: a mask may be lost": ("noise/absorbing.py", "return level * same + (1 - level) * mask", "return level * mask + (1 - level) * same", "noise"),
     "parallel law: the present is forgotten": ("sampling/parallel.py", "(left * current[index, None]).T", "(left * current[index, None].sqrt()).T", "models/test_dfm.py"),
     "d3pm: the published posterior": ("models/_d3pm/uniform.py", "self._log_kernel(now / before, x_t, log_clean.dtype) + mixed", "self._log_kernel(now, x_t, log_clean.dtype) + mixed", "models/test_d3pm_steps.py"),

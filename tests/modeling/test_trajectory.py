@@ -138,6 +138,16 @@ def test_clamped_chains_end_in_the_rows_of_sample(name: str, labels: bool) -> No
     assert (chain[-1][:, 1] == 0).all()
 
 
+def test_particles_that_were_replaced_leave_no_trace() -> None:
+    """Sites that follow each other closely, and the one that is generated last is held: most particles are replaced."""
+    X = np.repeat(np.random.default_rng(0).integers(4, size=(200, 1)), 3, axis=1)
+    model = tiny.model(training__learning_rate=0.1).fit(X, max_steps=60)
+    clamp = np.ma.MaskedArray([3, 0, 0], [False, True, True])
+    chain = model.trajectory(25, clamp=clamp, seed=2)
+    assert model.effective_samples_ < 0.5 * 1024
+    np.testing.assert_array_equal(chain[-1], model.sample(25, clamp=clamp, seed=2))
+
+
 def test_clamped_chains_follow_the_law_given_what_is_given() -> None:
     n, model = 20_000, fitted("soft")
     chain = model.trajectory(n, clamp=np.ma.MaskedArray([1, 0, 0], [False, True, True]), seed=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from neurise import exact
+from neurise.modeling.by_tokens import Group
 from neurise.player.app import STATIC, make_app
+from neurise.player.asking import Tally
 from neurise.player.guard import MOST_BYTES
 from neurise.player.stage import Stage
 from neurise.player.wishes import read_row
@@ -290,3 +293,14 @@ def test_large_requests_are_cut_off(clients: Any) -> None:
     streamed = client.post(f"/{pages.TOKEN}/api/read", content=iter([b"x" * 2**17] * 10))
     assert streamed.status_code == 413
     assert client.get(f"/{pages.TOKEN}/api/alive").status_code == 200
+
+
+def test_groups_of_particles_count_by_their_size_and_weight() -> None:
+    """Written out: 10 particles at weight 3 and 30 at weight 1 count alike, and two groups are worth what their errors say."""
+    tally = Tally(2)
+    tally.add(Group(np.array([[0], [1]] * 5), effective=8.0, log_weight=math.log(3)))
+    tally.add(Group(np.array([[1]] * 30), effective=24.0, log_weight=0.0))
+    mean, error, worth = tally.result()
+    np.testing.assert_allclose(mean, [[0.25, 0.75]])
+    assert worth == pytest.approx(1 / (0.25 / 8 + 0.25 / 24))
+    np.testing.assert_allclose(error, np.sqrt(0.25 * 0.75 / worth))

@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 import pages
 import pytest
+import tiny
 
+from neurise import datasets
+from neurise.player.feed import TrainingFeed
 from neurise.player.server import serve
+from neurise.player.stage import Stage
 
 pytestmark = pytest.mark.slow
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1180, "height": 900}
@@ -89,8 +93,7 @@ CLAMP = "() => window.neurisePlay.state.clamp"
 # --- the page as a whole -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (DESK, "light")], ids=["phone in the dark", "desk"])
 def test_every_view_shows_without_complaint_or_outside_request(
     visit: Any, address: str, size: dict[str, int], scheme: str
 ) -> None:
@@ -149,6 +152,7 @@ def test_a_chain_is_played_stopped_and_dragged_back(visit: Any) -> None:
     assert page.locator("#watch-fields canvas").count() == 2
     rows = "() => window.neurisePlay.views.watch.chain.now.map(row => [...row])"
     start = page.evaluate(rows)
+    page.fill("#speed", "100")
     page.click("#play")
     until(page, "() => window.neurisePlay.views.watch.chain.at", lambda at: at == 16)
     model = pages.glass().actors[0].model
@@ -284,11 +288,34 @@ def test_a_row_is_typed_dropped_drawn_and_improved(visit: Any) -> None:
     until(page, value, lambda value: value != better)
     drop = """(line) => { const data = new DataTransfer(); data.items.add(new File([line], 'row.csv'));
         document.querySelector('.drop').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true })); }"""
-    page.evaluate(drop, ",".join(["1", "-1"] * 8))
-    until(page, value, lambda value: abs(value - want) < 1e-3)
+    page.evaluate(drop, ",".join(["-1", "-1", "1", "1"] * 4))
+    dropped = float(model.log_prob(np.array([[-1, -1, 1, 1] * 4]))[0])
+    until(page, value, lambda value: abs(value - dropped) < 1e-3)
     page.fill("#row", "1,2,3")
     page.click("#read-row")
     until(page, "() => document.querySelector('#row-told').textContent", lambda told: "3 symbols" in told)
+
+
+def test_a_training_is_looked_at_while_it_goes_on(browser: Any) -> None:
+    data = datasets.potts(side=2, states=3)
+    stage = Stage([], data, "training")
+    stage.feed = TrainingFeed(stage)
+    served, context = serve(stage), browser.new_context(viewport=DESK)
+    try:
+        page = context.new_page()
+        page.goto(served.url)
+        until(page, "() => document.querySelector('#training-told')?.textContent ?? ''", lambda told: "Waiting" in told)
+        model = tiny.model().fit(data.sample(300, seed=0), max_steps=20, callback=stage.feed)
+        page.wait_for_selector("html[data-ready]")
+        until(page, "() => document.querySelectorAll('#fresh canvas').length", lambda count: count == 12)
+        until(page, "() => document.querySelectorAll('#curves path').length", lambda count: count >= 1)
+        stage.feed.end(model)
+        until(page, "() => document.querySelector('#training-told').textContent", lambda told: "ended" in told)
+        page.click("#tab-watch")
+        until(page, "() => window.neurisePlay.views.watch.chain?.steps.length", lambda steps: steps == 4)
+    finally:
+        context.close()
+        served.stop()
 
 
 # --- export ------------------------------------------------------------------------------------------------------------------
@@ -310,7 +337,7 @@ def test_everything_on_the_screen_can_be_saved(visit: Any, tmp_path: Path) -> No
         assert frames.n_frames == 17
         frames.seek(16)
         last = np.asarray(frames.convert("RGB"))
-    colours = "() => window.neurisePlay.views.watch.list[0].palette"
+    colours = "() => window.neurisePlay.views.watch.list[0].palettes[0]"
     palette, model = page.evaluate(colours), pages.glass().actors[0].model
     side = last.shape[0] / 4
     for site, symbol in enumerate(model.sample(2, seed=3)[0]):

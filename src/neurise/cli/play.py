@@ -22,7 +22,7 @@ def play(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL]…",
+            metavar="MODEL",
             help=f"Folders of models of the same rows, or a shipped one: {', '.join(SHIPPED)}. Without any: {SHIPPED[0]}.",
         ),
     ] = None,
@@ -44,8 +44,8 @@ def play(
 ) -> None:
     """Show what a model does on a page of your own machine: watch noise become a configuration, hold sites and ask.
 
-    The page needs the extra play: pip install 'neurise[play]'. It is served to this machine alone, at an address with a token;
-    Ctrl-C ends it.
+    The page needs the packages of the extra play. It is served to this machine alone, at an address with a token; Ctrl-C ends
+    it.
 
     Examples: neurise play · neurise play model/ --data rows.csv · neurise play ours/ theirs/ --layout lattice:4x4
     """

@@ -32,7 +32,7 @@ from neurise.training.loop import TrainingDiverged
 SOLVING = 0.4
 """The share of a limited time in which solving must be done."""
 NETWORKS = "networks"
-FEW, SMALL, FOLDS, ERRORS = 2000, 2**16, 5, 0.5
+FEW, SMALL, FOLDS, ERRORS = 500, 2**16, 5, 0.5
 """Rows, and configurations, up to which what is solved for is compared over so many folds of all rows, since one has too few to
 tell by; and by how many standard errors more parameters must be better then."""
 Judged = Callable[[Sequence[Job]], Conditionals]

@@ -156,7 +156,7 @@ class RoundRobin(Turns):
         Both cases of the paper's reverse kernel in one formula. It is never 0/0, because k > 0 for every ε < 1. The heat
         bath leaves k out.
         """
-        if self.heat_bath:
+        if self.heat_bath or (self.is_hard and self.space.sizes is None):  # k is the same for every a
             return torch.log_softmax(log_conditional, dim=-1)
         return self._bayes(log_conditional, x_u, self.site(t))
 

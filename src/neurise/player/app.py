@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ STREAMS: dict[str, Callable[[Wish], Iterator[dict[str, Any]]]] = {
     "couplings": couplings,
     "score": score,
 }
+LOG = logging.getLogger(__name__)
 HEARTBEAT = 0.5
 """Seconds after which a stream that has nothing to say looks whether somebody still listens."""
 MOST_ROWS = 100_000
@@ -145,6 +147,8 @@ async def _events(request: Request, job: Any) -> AsyncIterator[str]:
                 yield ": still here\n\n"
                 continue
             except Exception as error:
+                if not isinstance(error, tuple(REFUSALS)):
+                    LOG.error("a request failed", exc_info=error)
                 yield _event("failed", {"error": _told(error)})
                 return
             if found is END:
@@ -179,6 +183,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", None) or next(
         (code for kind, code in REFUSALS.items() if isinstance(error, kind)), 500
     )
+    if status == 500:
+        LOG.error("a request failed", exc_info=error)
     message = {404: "there is nothing at this address", 405: "this address is asked in another way"}.get(
         getattr(error, "status_code", 0), _told(error)
     )

@@ -1,7 +1,7 @@
 r"""Marginals given what is held, refined as long as somebody looks.
 
-Groups of weighted particles are independent. Group g has the marginals :math:`m_g` and the weight :math:`w_g`, an unbiased
-estimate of how likely the held sites are; together they say
+Groups of weighted particles are independent. Group g of :math:`n_g` particles has the marginals :math:`m_g` and the weight
+:math:`w_g`, :math:`n_g` times an unbiased estimate of how likely the held sites are; together they say
 
 .. math:: m = \frac{\sum_g w_g m_g}{\sum_g w_g}, \qquad
    \mathrm{se}^2 = \frac{\sum_g w_g^2 (m_g - m)^2}{(\sum_g w_g)^2}\,\frac{G}{G - 1} .
@@ -9,6 +9,7 @@ estimate of how likely the held sites are; together they say
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -23,6 +24,11 @@ FEW_GROUPS = 8
 TOLD = 0.2
 """Seconds between two messages, after the first."""
 SHOWN_ROWS = 12
+GROUP, FIRST = 256, 32
+"""Particles of a group, and of the first one where there are many sites: a rough answer at once beats a better one later."""
+MANY_SITES = 100
+PATIENCE = 4
+"""Groups without a possible particle after which what is held is taken for impossible."""
 LOW = 50
 """Effective samples below which the page says that they are few."""
 
@@ -30,14 +36,14 @@ LOW = 50
 class Tally:
     """What the groups say so far."""
 
-    def __init__(self, sites: int, states: int) -> None:
+    def __init__(self, states: int) -> None:
         self.tokens = np.arange(states)
         self.means, self.log_weights, self.effective = list[np.ndarray](), list[float](), list[float]()
 
     def add(self, group: by_tokens.Group) -> None:
         """Count a group."""
         self.means.append((group.tokens[..., None] == self.tokens).mean(0))
-        self.log_weights.append(group.log_weight)
+        self.log_weights.append(group.log_weight + math.log(len(group.tokens)))
         self.effective.append(group.effective)
 
     def result(self) -> tuple[np.ndarray, np.ndarray, float]:
@@ -47,7 +53,7 @@ class Tally:
         share = weights / weights.sum()
         means = np.stack(self.means)  # (groups, sites, states)
         mean = np.tensordot(share, means, 1)
-        worth = float(np.mean(self.effective)) / float((share**2).sum())
+        worth = 1 / float((share**2 / np.array(self.effective)).sum())
         spread = np.clip(mean * (1 - mean), 0, None)  # rounding may leave a little less than nothing
         if len(share) < FEW_GROUPS:
             return mean, np.sqrt(spread / worth), worth
@@ -60,15 +66,18 @@ def ask(wish: Wish) -> Iterator[dict[str, Any]]:
     actor, clamp, label, seed = wish.actor, wish.clamp, wish.label, wish.seed
     rows = wish.whole("rows", 64, 2**15, 4096)
     sites, states = wish.sites, actor.model.space_.states
-    size = 256 if sites <= 100 else 64
-    tally, told = Tally(sites, states), 0.0
-    for number in range(-(-rows // size)):
+    tally, told, drawn, number = Tally(states), 0.0, 0, 0
+    while drawn < rows:
+        size = FIRST if number == 0 and sites > MANY_SITES else GROUP
         group = by_tokens.group(actor.model, size, clamp, label, seed + number)
-        if not group.effective:
+        drawn += size
+        number += 1
+        if group.effective:
+            tally.add(group)
+        elif not tally.means and (number == PATIENCE or drawn >= rows):
             raise ValueError("the model gives what is held probability zero: nothing can be drawn; clear some sites")
-        tally.add(group)
-        last = (number + 1) * size >= rows
-        if number == 0 or last or time.monotonic() - told > TOLD:
+        first = bool(tally.means) and not told
+        if first or (tally.means and drawn >= rows) or (told and time.monotonic() - told > TOLD):
             mean, error, worth = tally.result()
             told = time.monotonic()
             yield {
@@ -77,8 +86,8 @@ def ask(wish: Wish) -> Iterator[dict[str, Any]]:
                 "error": np.round(error, 4).tolist(),
                 "effective": round(worth, 1),
                 "low": worth < LOW,
-                "done": min(1.0, (number + 1) * size / rows),
-                "rows": group.tokens[:SHOWN_ROWS].tolist() if number == 0 else None,
+                "done": min(1.0, drawn / rows),
+                "rows": group.tokens[:SHOWN_ROWS].tolist() if first else None,
             }
         else:
-            yield {"kind": "progress", "done": (number + 1) * size / rows}
+            yield {"kind": "progress", "done": min(1.0, drawn / rows)}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neurise.modeling import by_tokens
+from neurise.modeling.joint import JointModel
 from neurise.player.laws import Reference, correlations, pairs_of
 from neurise.player.stage import Actor
 from neurise.player.wishes import Wish
@@ -17,8 +18,8 @@ TOP = 8
 MOST_PAIRS = 600
 BINS = 30
 DATA = "data"
-GROUP, MANY_SITES = 64, 100
-"""Rows that are drawn at a time where there are many sites: no slice of work should take long."""
+GROUP, MANY_SITES = 256, 100
+"""Rows that are drawn at a time where they take long: no slice of work should."""
 
 
 def compare(wish: Wish) -> Iterator[dict[str, Any]]:
@@ -61,12 +62,15 @@ def compare(wish: Wish) -> Iterator[dict[str, Any]]:
 def _drawn(
     actor: Actor, n: int, clamp: dict[int, int], label: int | None, seed: int
 ) -> Generator[dict[str, Any], None, np.ndarray]:
-    """Draw n rows in groups, telling of each; groups that hold sites count by their weights."""
+    """Draw n rows as ``sample`` does; where that takes long in groups, telling of each, which count by their weights."""
     groups = list[by_tokens.Group]()
-    size = GROUP if actor.model.space_.sites > MANY_SITES else n
-    for start in range(0, n, size):
-        groups.append(by_tokens.group(actor.model, min(size, n - start), clamp, label, seed + start))
-        yield {"kind": "progress", "name": actor.name, "done": min(1.0, (start + size) / n)}
+    moves_all = isinstance(actor.model, JointModel)  # hundreds of steps, each of which evaluates whole rows
+    if actor.model.space_.sites <= MANY_SITES and not moves_all:
+        yield {"kind": "progress", "name": actor.name, "done": 0}
+        return by_tokens.draw(actor.model, n, clamp, label, seed)
+    for start in range(0, n, GROUP):
+        groups.append(by_tokens.group(actor.model, min(GROUP, n - start), clamp, label, seed + start))
+        yield {"kind": "progress", "name": actor.name, "done": min(1.0, (start + GROUP) / n)}
     if not all(group.effective for group in groups):
         raise ValueError("the model gives what is held probability zero")
     rows = np.concatenate([group.tokens for group in groups])

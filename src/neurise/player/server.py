@@ -53,10 +53,12 @@ def serve(stage: Stage, *, host: str = LOCAL, port: int = 0, frames: str = "'non
     token = token or secrets.token_urlsafe(18)
     shown = f"[{host}]" if ":" in host else host
     names = {shown, LOCAL, "localhost"}
-    if host in ("0.0.0.0", "::"):
-        names |= {socket.gethostname().lower(), *_addresses()}
+    if host in ("0.0.0.0", "::"):  # all addresses of this machine: one that can be typed is shown
+        own = _addresses()
+        shown = min((one for one in own if not one.startswith("127.")), default=LOCAL)
+        names |= {socket.gethostname().lower(), *own}
     app = make_app(stage, token=token, hosts={f"{name}:{port}" for name in names}, frames=frames)
-    options = {"log_level": "error", "lifespan": "off", "timeout_graceful_shutdown": 1, "access_log": False}
+    options = {"log_level": "critical", "lifespan": "off", "timeout_graceful_shutdown": 1, "access_log": False}
     server = uvicorn.Server(uvicorn.Config(app, **options, server_header=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True, name="play-server")
     thread.start()

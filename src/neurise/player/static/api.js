@@ -29,7 +29,10 @@ function told(isAlive, reason = "") {
 async function answered(path, options) {
   let response;
   try {
-    response = await fetch(`api/${path}`, { ...options, headers: { "content-type": "application/json", "x-page": page } });
+    response = await fetch(`api/${path}`, {
+      ...options,
+      headers: { "content-type": "application/json", "x-page": page },
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     told(false);
@@ -42,7 +45,9 @@ async function answered(path, options) {
   let message = response.statusText;
   try {
     message = (await response.json()).error;
-  } catch { /* no JSON: the status has to do */ }
+  } catch {
+    /* no JSON: the status has to do */
+  }
   if (response.status === 403) told(false, message);
   throw new Refused(message);
 }
@@ -90,7 +95,9 @@ export function keepLooking() {
   const look = async () => {
     try {
       await get("alive");
-    } catch { /* told already */ }
+    } catch {
+      /* told already */
+    }
     setTimeout(look, alive ? 4000 : 1000);
   };
   setTimeout(look, 4000);

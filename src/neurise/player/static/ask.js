@@ -14,29 +14,67 @@ export class Ask {
     this.brush = 1;
     this.site = 0;
     const room = Math.min(460, document.documentElement.clientWidth - 40);
-    this.field = new Field(about, { room, label: "Field: click or press Enter to hold a site, Delete to let it go, arrows to move", onpaint: (site, phase) => this.paint(site, phase), onlook: (site) => this.look(site) });
+    this.field = new Field(about, {
+      room,
+      label: "Field: click or press Enter to hold a site, Delete to let it go, arrows to move",
+      onpaint: (site, phase) => this.paint(site, phase),
+      onlook: (site) => this.look(site),
+    });
     this.field.canvas.id = "ask-field";
     const most = Math.max(...about.symbols.map((own) => own.length));
     const named = about.symbols.find((own) => own.length === most);
-    this.swatches = h("div", { class: "swatches", role: "radiogroup", "aria-label": "Symbol to hold" },
+    const palette = this.field.palettes[about.symbols.indexOf(named)];
+    this.swatches = h(
+      "div",
+      { class: "swatches", role: "radiogroup", "aria-label": "Symbol to hold" },
       ...named.map((symbol, token) => {
         const swatch = h("span", { class: "swatch", "aria-hidden": "true" });
-        swatch.style.background = css(this.field.palette[token]);
-        return h("label", {}, h("input", { type: "radio", name: "brush", value: String(token), checked: token === 1, onchange: () => { this.brush = token; } }), swatch, about.layout.kind === "table" ? `symbol ${token + 1}` : symbol);
-      }));
+        swatch.style.background = css(palette[token]);
+        return h(
+          "label",
+          {},
+          h("input", {
+            type: "radio",
+            name: "brush",
+            value: String(token),
+            checked: token === 1,
+            onchange: () => {
+              this.brush = token;
+            },
+          }),
+          swatch,
+          h("span", { class: "symbol" }, about.layout.kind === "table" ? `symbol ${token + 1}` : symbol),
+        );
+      }),
+    );
     this.told = h("p", { class: "faint", id: "ask-told", role: "status" });
     this.warning = h("p", { class: "warning", id: "few", hidden: true });
     this.progress = h("progress", { max: 1, value: 0, "aria-label": "How far the marginals are", id: "ask-progress" });
     this.detail = h("div", { id: "site-law" });
     this.rows = h("div", { class: "thumbs", id: "ask-rows" });
     place.append(
-      h("div", { class: "bar" }, this.swatches,
+      h(
+        "div",
+        { class: "bar" },
+        this.swatches,
         h("button", { type: "button", id: "undo", onclick: () => undo() }, "Undo"),
         h("button", { type: "button", id: "clear", onclick: () => change({ clamp: {} }, { undoable: true }) }, "Clear"),
-        h("button", { type: "button", id: "share", onclick: () => this.share() }, "Copy address")),
-      h("div", { class: "columns" },
+        h("button", { type: "button", id: "share", onclick: () => this.share() }, "Copy address"),
+      ),
+      h(
+        "div",
+        { class: "columns" },
         h("div", {}, this.field.canvas, this.progress, this.told, this.warning),
-        h("aside", { class: "panel" }, h("h2", { id: "site-name" }, "Site"), this.detail, h("h2", {}, "Rows that hold this"), this.rows)));
+        h(
+          "aside",
+          { class: "panel" },
+          h("h2", { id: "site-name" }, "Site"),
+          this.detail,
+          h("h2", {}, "Rows that hold this"),
+          this.rows,
+        ),
+      ),
+    );
   }
 
   async share() {
@@ -70,16 +108,31 @@ export class Ask {
 
   look(site) {
     this.site = site;
-    this.place.querySelector("#site-name").textContent = `Site ${this.about.names[site]}${site in state.clamp ? ", held" : ""}`;
+    this.place.querySelector("#site-name").textContent =
+      `Site ${this.about.names[site]}${site in state.clamp ? ", held" : ""}`;
+    if (this.about.layout.kind === "table") this.name(site);
     const law = this.found?.mean[site];
     if (!law) return;
     const held = state.clamp[site];
     const rows = this.about.symbols[site].map((symbol, token) => ({
-      name: symbol, value: held === undefined ? law[token] : Number(token === held), error: held === undefined ? this.found.error[site][token] : 0,
-      colour: css(this.field.palette[token]), marked: token === held,
+      name: symbol,
+      value: held === undefined ? law[token] : Number(token === held),
+      error: held === undefined ? this.found.error[site][token] : 0,
+      colour: css(this.field.palettes[site][token]),
+      marked: token === held,
     }));
     const most = rows.length > 16 ? rows.sort((a, b) => b.value - a.value).slice(0, 16) : rows;
     this.detail.replaceChildren(bars(`marginal of site ${this.about.names[site]}`, most));
+  }
+
+  // Columns of a table have symbols of their own: the brush is named after those of the site that is pointed at.
+  name(site) {
+    this.swatches.querySelectorAll("label").forEach((label, token) => {
+      label.hidden = token >= this.about.symbols[site].length;
+      label.querySelector(".symbol").textContent = this.about.symbols[site][token] ?? "";
+      const colour = this.field.palettes[site][token];
+      if (colour) label.querySelector(".swatch").style.background = css(colour);
+    });
   }
 
   draw() {
@@ -107,12 +160,17 @@ export class Ask {
     this.progress.value = 0;
     this.stopping = new AbortController();
     try {
-      await stream("ask", { model: state.model, seed: state.seed, label: state.label, clamp: state.clamp }, this.stopping.signal, (result) => {
-        this.progress.value = result.done;
-        if (result.kind !== "marginals") return;
-        this.first ??= performance.now() - asked;
-        this.take(result, held);
-      });
+      await stream(
+        "ask",
+        { model: state.model, seed: state.seed, label: state.label, clamp: state.clamp },
+        this.stopping.signal,
+        (result) => {
+          this.progress.value = result.done;
+          if (result.kind !== "marginals") return;
+          this.first ??= performance.now() - asked;
+          this.take(result, held);
+        },
+      );
     } catch (error) {
       this.told.textContent = explained(error) ?? this.told.textContent;
     }
@@ -126,6 +184,7 @@ export class Ask {
     this.told.dataset.first = Math.round(this.first);
     this.warning.hidden = !result.low;
     this.warning.textContent = `What is held is unlikely along the way: this rests on about ${number(result.effective, 0)} effective samples.`;
-    if (result.rows) this.rows.replaceChildren(...result.rows.map((row, place) => thumb(this.about, row, `row ${place + 1}`)));
+    if (result.rows)
+      this.rows.replaceChildren(...result.rows.map((row, place) => thumb(this.about, row, `row ${place + 1}`)));
   }
 }

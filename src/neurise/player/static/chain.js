@@ -16,7 +16,9 @@ export class Chain {
       step.all.forEach((row, chain) => this.latest[chain].set(row));
     } else {
       kept.before = step.s.map((site, chain) => this.latest[chain][site]);
-      step.s.forEach((site, chain) => { this.latest[chain][site] = step.x[chain]; });
+      step.s.forEach((site, chain) => {
+        this.latest[chain][site] = step.x[chain];
+      });
     }
     this.steps.push(kept);
   }
@@ -31,7 +33,10 @@ export class Chain {
   apply(step, choose) {
     const [all, tokens] = choose(step);
     if (step.all) all.forEach((row, chain) => this.now[chain].set(row));
-    else step.s.forEach((site, chain) => { this.now[chain][site] = tokens[chain]; });
+    else
+      step.s.forEach((site, chain) => {
+        this.now[chain][site] = tokens[chain];
+      });
   }
 
   // The step that led here.

@@ -18,10 +18,16 @@ function save(blob, name) {
 // The fields on the screen, side by side, on one canvas.
 function picture(fields) {
   const gap = 16;
-  const canvas = h("canvas", { width: fields.reduce((sum, field) => sum + field.canvas.width + gap, -gap), height: Math.max(...fields.map((field) => field.canvas.height)) });
+  const canvas = h("canvas", {
+    width: fields.reduce((sum, field) => sum + field.canvas.width + gap, -gap),
+    height: Math.max(...fields.map((field) => field.canvas.height)),
+  });
   const pen = canvas.getContext("2d");
   let x = 0;
-  fields.forEach((field) => { pen.drawImage(field.canvas, x, 0); x += field.canvas.width + gap; });
+  fields.forEach((field) => {
+    pen.drawImage(field.canvas, x, 0);
+    x += field.canvas.width + gap;
+  });
   return canvas;
 }
 
@@ -34,38 +40,80 @@ function drawing(fields) {
     field.place.boxes.forEach((box, site) => {
       const law = laws && !(site in held) ? laws[site] : null;
       const token = site in held ? held[site] : law ? law.indexOf(Math.max(...law)) : tokens?.[site];
-      const colour = field.palette[token];
-      group.append(s("rect", { x: box.x, y: box.y, width: box.w, height: box.h, fill: colour ? css(colour) : "#c9ced4", "fill-opacity": law ? Math.max(...law) : 1, stroke: site in held ? "#000" : "none" }));
-      if (colour && box.w >= 16 && field.about.layout.kind !== "image") group.append(s("text", { x: box.x + box.w / 2, y: box.y + box.h / 2 + 4, "text-anchor": "middle", "font-size": 12, "font-family": "sans-serif", fill: inkOn(colour) }, field.about.symbols[site][token]));
+      const colour = field.palettes[site][token];
+      group.append(
+        s("rect", {
+          x: box.x,
+          y: box.y,
+          width: box.w,
+          height: box.h,
+          fill: colour ? css(colour) : "#c9ced4",
+          "fill-opacity": law ? Math.max(...law) : 1,
+          stroke: site in held ? "#000" : "none",
+        }),
+      );
+      if (colour && box.w >= 16 && field.about.layout.kind !== "image")
+        group.append(
+          s(
+            "text",
+            {
+              x: box.x + box.w / 2,
+              y: box.y + box.h / 2 + 4,
+              "text-anchor": "middle",
+              "font-size": 12,
+              "font-family": "sans-serif",
+              fill: inkOn(colour),
+            },
+            field.about.symbols[site][token],
+          ),
+        );
     });
     parts.push(group);
     left += field.place.width + 16;
   }
   const height = Math.max(...fields.map((field) => field.place.height));
-  const svg = s("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${left - 16} ${height}`, width: left - 16, height }, ...parts);
+  const svg = s(
+    "svg",
+    { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${left - 16} ${height}`, width: left - 16, height },
+    ...parts,
+  );
   return new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
 }
 
 // Every so-manyth state of the chain, all of them if they are few.
 function animation(watch) {
-  const { chain, list, about } = watch;
+  const { chain, list } = watch;
   const field = list[0];
   const scale = Math.max(1, Math.round(Math.min(260 / field.place.width, 1) * 100) / 100);
   const width = Math.round(list.length * field.place.width * scale + (list.length - 1) * 8);
   const height = Math.round(field.place.height * scale);
-  const palette = [...field.palette.slice(0, 254), [201, 206, 212], [255, 255, 255]];
-  const [mask, paper] = [palette.length - 2, palette.length - 1];
+  const palette = [
+    [201, 206, 212],
+    [255, 255, 255],
+  ];
+  const [mask, paper] = [0, 1];
+  const known = new Map();
+  // One palette for all sites: a colour that several share is one entry, and of more than 256 the last stand in for the rest.
+  const entry = (colour) => {
+    const key = css(colour);
+    if (!known.has(key) && palette.length < 256) known.set(key, palette.push(colour) - 1);
+    return known.get(key) ?? 255;
+  };
   const before = chain.at;
   const count = Math.min(MOST_FRAMES, chain.steps.length + 1);
   const frames = [];
   for (let number = 0; number < count; number++) {
     chain.go(Math.round((number * chain.steps.length) / Math.max(1, count - 1)));
     const frame = new Uint8Array(width * height).fill(paper);
-    chain.now.forEach((row, copy) => field.place.boxes.forEach((box, site) => {
-      const token = row[site] < about.symbols[site].length ? Math.min(row[site], 253) : mask;
-      const left = Math.round(copy * (field.place.width * scale + 8) + box.x * scale);
-      for (let y = Math.round(box.y * scale); y < Math.round((box.y + box.h) * scale); y++) frame.fill(token, y * width + left, y * width + left + Math.round(box.w * scale));
-    }));
+    chain.now.forEach((row, copy) =>
+      field.place.boxes.forEach((box, site) => {
+        const colour = field.palettes[site][row[site]];
+        const token = colour ? entry(colour) : mask;
+        const left = Math.round(copy * (field.place.width * scale + 8) + box.x * scale);
+        for (let y = Math.round(box.y * scale); y < Math.round((box.y + box.h) * scale); y++)
+          frame.fill(token, y * width + left, y * width + left + Math.round(box.w * scale));
+      }),
+    );
     frames.push(frame);
   }
   chain.go(before);
@@ -76,20 +124,40 @@ export class Export {
   constructor(place, about, views) {
     this.about = about;
     this.views = views;
-    const button = (id, name, run) => h("button", { type: "button", id, onclick: async () => {
-      try {
-        await run();
-      } catch (error) {
-        say(error.message, true);
-      }
-    } }, name);
+    const button = (id, name, run) =>
+      h(
+        "button",
+        {
+          type: "button",
+          id,
+          onclick: async () => {
+            try {
+              await run();
+            } catch (error) {
+              say(error.message, true);
+            }
+          },
+        },
+        name,
+      );
     this.code = h("pre", { id: "python", hidden: true, tabindex: "0", "aria-label": "Python that repeats this" });
-    place.append(h("div", { class: "bar" }, h("span", { class: "faint" }, "Export"),
-      button("export-png", "PNG", () => new Promise((done) => picture(this.fields()).toBlob((blob) => done(save(blob, "neurise.png"))))),
-      button("export-svg", "SVG", () => save(drawing(this.fields()), "neurise.svg")),
-      button("export-gif", "GIF of the chain", () => this.gif()),
-      button("export-csv", "CSV of samples", () => this.csv()),
-      button("export-python", "Python", () => this.python())), this.code);
+    place.append(
+      h(
+        "div",
+        { class: "bar" },
+        h("span", { class: "faint" }, "Export"),
+        button(
+          "export-png",
+          "PNG",
+          () => new Promise((done) => picture(this.fields()).toBlob((blob) => done(save(blob, "neurise.png")))),
+        ),
+        button("export-svg", "SVG", () => save(drawing(this.fields()), "neurise.svg")),
+        button("export-gif", "GIF of the chain", () => this.gif()),
+        button("export-csv", "CSV of samples", () => this.csv()),
+        button("export-python", "Python", () => this.python()),
+      ),
+      this.code,
+    );
   }
 
   fields() {
@@ -116,6 +184,8 @@ export class Export {
     try {
       await navigator.clipboard.writeText(this.code.textContent);
       say("The Python lines are copied");
-    } catch { /* they can be read and copied by hand */ }
+    } catch {
+      /* they can be read and copied by hand */
+    }
   }
 }

@@ -10,7 +10,8 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => them
 
 // Colours of the style sheet, looked up once.
 function themed(name) {
-  if (!theme.has(name)) theme.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888");
+  if (!theme.has(name))
+    theme.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888");
   return theme.get(name);
 }
 
@@ -19,12 +20,20 @@ export class Field {
     this.about = about;
     this.sites = about.symbols.length;
     this.states = Math.max(...about.symbols.map((own) => own.length));
-    this.palette = colours(this.states, about.layout.kind);
+    const bySize = new Map();
+    this.palettes = about.symbols.map(({ length }) => {
+      if (!bySize.has(length)) bySize.set(length, colours(length, about.layout.kind));
+      return bySize.get(length);
+    });
     this.onpaint = onpaint;
     this.onlook = onlook;
     this.cursor = -1;
     this.shown = { tokens: null, laws: null, errors: null, held: {}, site: -1 };
-    this.canvas = h("canvas", { class: onpaint ? "" : "still", role: onpaint ? "application" : "img", "aria-label": label });
+    this.canvas = h("canvas", {
+      class: onpaint ? "" : "still",
+      role: onpaint ? "application" : "img",
+      "aria-label": label,
+    });
     if (onpaint) this.listen();
     this.resize(room);
   }
@@ -49,7 +58,12 @@ export class Field {
   }
 
   redraw() {
-    this.pen.clearRect(-this.margin, -this.margin, this.place.width + 2 * this.margin, this.place.height + 2 * this.margin);
+    this.pen.clearRect(
+      -this.margin,
+      -this.margin,
+      this.place.width + 2 * this.margin,
+      this.place.height + 2 * this.margin,
+    );
     if (this.about.layout.kind === "graph") this.links();
     for (let site = 0; site < this.sites; site++) this.paint(site);
   }
@@ -74,25 +88,30 @@ export class Field {
     const { tokens, laws, errors, held, site: drawn } = this.shown;
     const { x, y, w, h: height } = this.place.boxes[site];
     const pen = this.pen;
-    const law = laws && !(site in held) ? laws[site] : null;
+    const palette = this.palettes[site];
+    const law = laws && !(site in held) ? laws[site].slice(0, palette.length) : null;
     const token = site in held ? held[site] : tokens?.[site];
-    let fill = null;
-    if (law) fill = mixed(law, this.palette);
-    else if (token !== undefined && token !== null && token < this.about.symbols[site].length) fill = this.palette[token];
+    const isTable = this.about.layout.kind === "table";
+    const fill = law ? mixed(law, palette, palette.length > (isTable ? 2 : 8)) : (palette[token] ?? null);
+    const banded = law && palette.length > 2 && palette.length <= 8 && w >= 12 && !isTable;
     pen.fillStyle = fill ? css(fill) : this.colour("--mask");
     if (this.about.layout.kind === "graph") {
       pen.beginPath();
       pen.arc(x + w / 2, y + height / 2, w / 2, 0, 7);
       pen.fill();
-    } else if (law && this.states > 2 && this.states <= 8 && w >= 12) this.bands(site, law);
+    } else if (banded) this.bands(site, law);
     else pen.fillRect(x, y, w, height);
-    const banded = law && this.states > 2 && this.states <= 8;
-    if (fill && w >= 16 && this.about.layout.kind !== "image" && !banded) this.write(site, law, token, fill);
+    if (fill && w >= 16 && this.about.layout.kind !== "image" && !banded && (this.margin || !isTable))
+      this.write(site, law, token, fill);
     if (law && errors && w >= 26 && !banded) this.errorBar(site, law, errors[site], fill);
     const ring = Math.max(1, Math.min(4, w / 10));
     if (site in held) this.frame(x, y, w, height, ring, this.colour("--ink"));
-    if (site === drawn) this.frame(x, y, w, height, ring + 1, this.colour("--focus"));
-    if (site === this.cursor && document.activeElement === this.canvas) this.frame(x - 2, y - 2, w + 4, height + 4, 2, this.colour("--focus"));
+    if (site === drawn) {
+      this.frame(x, y, w, height, 2 * ring + 1, "#111"); // dark around light: seen on every colour
+      this.frame(x, y, w, height, ring, "#fff");
+    }
+    if (site === this.cursor && document.activeElement === this.canvas)
+      this.frame(x - 2, y - 2, w + 4, height + 4, 2, this.colour("--focus"));
   }
 
   // A law of several symbols as bands, as high as they are likely: their mixture would be mud.
@@ -100,7 +119,7 @@ export class Field {
     const { x, y, w, h: height } = this.place.boxes[site];
     let top = y;
     law.forEach((p, token) => {
-      this.pen.fillStyle = css(this.palette[token]);
+      this.pen.fillStyle = css(this.palettes[site][token]);
       this.pen.fillRect(x, top, w, p * height);
       top += p * height;
     });
@@ -135,7 +154,11 @@ export class Field {
   frame(x, y, w, height, thick, colour) {
     this.pen.lineWidth = thick;
     this.pen.strokeStyle = colour;
-    this.pen.strokeRect(x + thick / 2, y + thick / 2, w - thick, height - thick);
+    if (this.about.layout.kind === "graph") {
+      this.pen.beginPath();
+      this.pen.arc(x + w / 2, y + height / 2, (w - thick) / 2, 0, 7);
+      this.pen.stroke();
+    } else this.pen.strokeRect(x + thick / 2, y + thick / 2, w - thick, height - thick);
   }
 
   at(event) {
@@ -143,7 +166,9 @@ export class Field {
     const scale = (this.place.width + 2 * this.margin) / box.width;
     const x = (event.clientX - box.left) * scale - this.margin;
     const y = (event.clientY - box.top) * scale - this.margin;
-    return this.place.boxes.findIndex((own) => x >= own.x && x < own.x + own.w + 1 && y >= own.y && y < own.y + own.h + 1);
+    return this.place.boxes.findIndex(
+      (own) => x >= own.x && x < own.x + own.w + 1 && y >= own.y && y < own.y + own.h + 1,
+    );
   }
 
   listen() {
@@ -192,8 +217,13 @@ export class Field {
     const { tokens, laws, held } = this.shown;
     const site = this.cursor;
     const token = held[site] ?? tokens?.[site];
-    const symbol = token === undefined ? "" : this.about.symbols[site][token] ?? "mask";
-    const law = laws ? this.about.symbols[site].map((own, t) => `${own} ${(100 * laws[site][t]).toFixed(0)}%`).slice(0, 8).join(", ") : "";
+    const symbol = token === undefined ? "" : (this.about.symbols[site][token] ?? "mask");
+    const law = laws
+      ? this.about.symbols[site]
+          .map((own, t) => `${own} ${(100 * laws[site][t]).toFixed(0)}%`)
+          .slice(0, 8)
+          .join(", ")
+      : "";
     say(`site ${this.about.names[site]}: ${site in held ? `held at ${symbol}` : law || symbol}`);
   }
 }

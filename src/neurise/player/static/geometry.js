@@ -2,7 +2,10 @@
 
 function grid(sites, columns, cell, gap, width = cell) {
   const boxes = Array.from({ length: sites }, (_, site) => ({
-    x: (site % columns) * (width + gap), y: Math.floor(site / columns) * (cell + gap), w: width, h: cell,
+    x: (site % columns) * (width + gap),
+    y: Math.floor(site / columns) * (cell + gap),
+    w: width,
+    h: cell,
   }));
   const rows = Math.ceil(sites / columns);
   return { boxes, width: columns * (width + gap) - gap, height: rows * (cell + gap) - gap };
@@ -23,8 +26,10 @@ function springs(sites, edges) {
       const dy = place[i][1] - place[j][1];
       const apart = Math.hypot(dx, dy) + 1e-6;
       const f = strength(apart) / apart;
-      force[i][0] += f * dx; force[i][1] += f * dy;
-      force[j][0] -= f * dx; force[j][1] -= f * dy;
+      force[i][0] += f * dx;
+      force[i][1] += f * dy;
+      force[j][0] -= f * dx;
+      force[j][1] -= f * dy;
     };
     for (let i = 0; i < sites; i++) for (let j = 0; j < i; j++) push(i, j, (apart) => (rest * rest) / apart);
     for (const [i, j] of edges) push(i, j, (apart) => (-apart * apart) / rest);
@@ -54,7 +59,7 @@ function graph(sites, edges, room) {
 // Lay sites out in a room of so many pixels across.
 export function arranged(layout, sites, room) {
   if (layout.kind === "graph") return graph(sites, layout.edges, room);
-  if (layout.kind === "table") {
+  if (layout.kind === "table" && room >= 120) {
     const columns = Math.max(1, Math.min(4, Math.floor(room / 170)));
     return grid(sites, columns, 26, 3, Math.floor((room - 3 * columns) / columns));
   }

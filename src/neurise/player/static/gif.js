@@ -1,36 +1,62 @@
 // Write an animated GIF: one palette, frames of palette places, compressed by LZW.
 
 class Bytes {
-  constructor() { this.parts = []; }
-  byte(...values) { this.parts.push(...values); }
-  short(...values) { values.forEach((value) => this.parts.push(value & 255, value >> 8)); }
-  text(text) { for (const letter of text) this.parts.push(letter.charCodeAt(0)); }
+  constructor() {
+    this.parts = [];
+  }
+  byte(...values) {
+    this.parts.push(...values);
+  }
+  short(...values) {
+    values.forEach((value) => this.parts.push(value & 255, value >> 8));
+  }
+  text(text) {
+    for (const letter of text) this.parts.push(letter.charCodeAt(0));
+  }
 }
 
 // The codes of a frame grow from size + 1 to 12 bits; then the table is cleared.
 function compressed(pixels, size, out) {
   const clear = 1 << size;
   const bytes = [];
-  let table, bits, next, held = 0, count = 0;
+  let table,
+    bits,
+    next,
+    held = 0,
+    count = 0;
   const put = (code) => {
     held |= code << count;
     count += bits;
-    while (count >= 8) { bytes.push(held & 255); held >>>= 8; count -= 8; }
+    while (count >= 8) {
+      bytes.push(held & 255);
+      held >>>= 8;
+      count -= 8;
+    }
   };
-  const reset = () => { table = new Map(); bits = size + 1; next = clear + 2; };
+  const reset = () => {
+    table = new Map();
+    bits = size + 1;
+    next = clear + 2;
+  };
   reset();
   put(clear);
   let known = pixels[0];
   for (let place = 1; place < pixels.length; place++) {
     const key = (known << 8) | pixels[place];
     const code = table.get(key);
-    if (code !== undefined) { known = code; continue; }
+    if (code !== undefined) {
+      known = code;
+      continue;
+    }
     put(known);
     if (next < 4096) {
       table.set(key, next);
       if (next === 1 << bits) bits += 1;
       next += 1;
-    } else { put(clear); reset(); }
+    } else {
+      put(clear);
+      reset();
+    }
     known = pixels[place];
   }
   put(known);

@@ -11,9 +11,23 @@ import { Structure } from "./structure.js";
 import { Training } from "./training.js";
 import { Watch } from "./watch.js";
 
-const VIEWS = { watch: ["Watch", Watch], ask: ["Hold and ask", Ask], compare: ["Compare", Compare], structure: ["Structure", Structure], likelihood: ["Likelihood", Likelihood], training: ["Train", Training] };
+const VIEWS = {
+  watch: ["Watch", Watch],
+  ask: ["Hold and ask", Ask],
+  compare: ["Compare", Compare],
+  structure: ["Structure", Structure],
+  likelihood: ["Likelihood", Likelihood],
+  training: ["Train", Training],
+};
 // What of the state each view asks with: it begins again when one of these changes.
-const ASKS = { watch: ["model", "seed", "label", "chains", "direction", "clamp"], ask: ["model", "seed", "label", "clamp"], compare: ["seed", "label", "clamp"], structure: ["model"], likelihood: ["model", "label"], training: [] };
+const ASKS = {
+  watch: ["model", "seed", "label", "chains", "direction", "clamp"],
+  ask: ["model", "seed", "label", "clamp"],
+  compare: ["seed", "label", "clamp"],
+  structure: ["model"],
+  likelihood: ["model", "label"],
+  training: [],
+};
 const views = {};
 let begun = "";
 
@@ -32,14 +46,25 @@ function connect(about) {
 }
 
 function tab(name, title) {
-  return h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": name, onclick: () => change({ view: name }), onkeydown: (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const all = [...byId("tabs").children];
-    const next = all[(all.indexOf(event.target) + step + all.length) % all.length];
-    next.focus();
-    next.click();
-  } }, title);
+  return h(
+    "button",
+    {
+      type: "button",
+      role: "tab",
+      id: `tab-${name}`,
+      "aria-controls": name,
+      onclick: () => change({ view: name }),
+      onkeydown: (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!step) return;
+        const all = [...byId("tabs").children];
+        const next = all[(all.indexOf(event.target) + step + all.length) % all.length];
+        next.focus();
+        next.click();
+      },
+    },
+    title,
+  );
 }
 
 function show(about) {
@@ -57,12 +82,18 @@ function show(about) {
 }
 
 function controls(about) {
-  byId("model").replaceChildren(...about.models.map((model) => h("option", { value: model.name }, `${model.name} (${model.kind})`)));
+  byId("model").replaceChildren(
+    ...about.models.map((model) => h("option", { value: model.name }, `${model.name} (${model.kind})`)),
+  );
   byId("label-box").hidden = !about.labels.length;
-  byId("label").replaceChildren(h("option", { value: "" }, "any"), ...about.labels.map((label, place) => h("option", { value: String(place) }, label)));
+  byId("label").replaceChildren(
+    h("option", { value: "" }, "any"),
+    ...about.labels.map((label, place) => h("option", { value: String(place) }, label)),
+  );
   byId("model").onchange = (event) => change({ model: event.target.value });
   byId("label").onchange = (event) => change({ label: event.target.value === "" ? null : Number(event.target.value) });
-  byId("seed").onchange = (event) => change({ seed: Math.max(0, Math.min(2147483000, Math.round(Number(event.target.value)) || 0)) });
+  byId("seed").onchange = (event) =>
+    change({ seed: Math.max(0, Math.min(2147483000, Math.round(Number(event.target.value)) || 0)) });
   byId("new-seed").onclick = () => change({ seed: Math.floor(Math.random() * 1e6) });
   byId("controls").onsubmit = (event) => event.preventDefault();
 }
@@ -104,7 +135,11 @@ async function start() {
     return;
   }
   byId("title").textContent = about.title;
-  byId("tabs").replaceChildren(...Object.entries(VIEWS).filter(([name]) => (name === "training" ? about.training : about.models.length)).map(([name, [title]]) => tab(name, title)));
+  byId("tabs").replaceChildren(
+    ...Object.entries(VIEWS)
+      .filter(([name]) => (name === "training" ? about.training : about.models.length))
+      .map(([name, [title]]) => tab(name, title)),
+  );
   if (!about.models.length) {
     byId("controls").hidden = true;
     Object.assign(state, { view: "training" });

@@ -29,7 +29,9 @@ export function encode(wanted) {
   const parts = new URLSearchParams();
   for (const [name, value] of Object.entries(wanted)) {
     if (name === "clamp") {
-      const held = Object.entries(value).map(([site, token]) => `${site}.${token}`).join("-");
+      const held = Object.entries(value)
+        .map(([site, token]) => `${site}.${token}`)
+        .join("-");
       if (held) parts.set("clamp", held);
     } else if (name === "row") {
       if (value) parts.set("row", value.join("."));
@@ -46,13 +48,15 @@ export function decode(text, about) {
     const value = Number(parts.get(name) ?? NaN);
     return Number.isInteger(value) && value >= least && value <= most ? value : other;
   };
-  if (["watch", "ask", "compare", "structure", "likelihood", "training"].includes(parts.get("view"))) found.view = parts.get("view");
+  if (["watch", "ask", "compare", "structure", "likelihood", "training"].includes(parts.get("view")))
+    found.view = parts.get("view");
   if (about.models.some((model) => model.name === parts.get("model"))) found.model = parts.get("model");
   if (parts.get("direction") === "forward") found.direction = "forward";
   found.seed = whole("seed", 0, 2147483000, 0);
   found.chains = whole("chains", 1, 16, 1);
   found.label = about.labels?.length ? whole("label", 0, about.labels.length - 1, null) : null;
-  const fits = (site, token) => Number.isInteger(site) && Number.isInteger(token) && token >= 0 && token < (about.symbols?.[site]?.length ?? 0);
+  const fits = (site, token) =>
+    Number.isInteger(site) && Number.isInteger(token) && token >= 0 && token < (about.symbols?.[site]?.length ?? 0);
   for (const part of (parts.get("clamp") ?? "").split("-")) {
     const [site, token] = part.split(".").map(Number);
     if (part && fits(site, token)) found.clamp[site] = token;
