@@ -95,11 +95,12 @@ def test_the_training_loop_is_used_where_it_is_asked_for() -> None:
 
 def test_sums_that_cannot_be_done_leave_the_loop_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neurise.energies.choosing.exact_laws", lambda *given: None)
-    monkeypatch.setattr("neurise.energies.choosing.candidates", lambda *given: None)
+    monkeypatch.setattr("neurise.energies.choosing.candidates", lambda *given, **named: None)
+    monkeypatch.setattr("neurise.energies.chain_fit.problems", lambda *given, **named: ["they stay where they are"])
     X, _, _ = rows_of("spins", 500)
     model = Pairwise(steps=3).fit(X, verbose=False)
     assert model.stopped_ == "steps"
-    assert "the loss cross_entropy, since" in str(model.energy_)
+    assert "the loss cross_entropy, since the Markov chains do not mix: they stay" in str(model.energy_)
     with pytest.raises(NotImplementedError, match="estimator=None"):
         Pairwise(estimator="maximum_likelihood").fit(X, verbose=False)
     with pytest.raises(ValueError, match="estimator must be"):

@@ -25,7 +25,7 @@ from neurise.energies.exact_laws import exact_laws
 from neurise.energies.family import Family
 from neurise.energies.graph_selection import Rule, decimate, grow
 from neurise.energies.maximum_likelihood import Aim, Fit, Prior
-from neurise.energies.pair_candidates import candidates, regress
+from neurise.energies.pair_candidates import candidates
 from neurise.energies.solved import ExactLaws
 from neurise.rows import Rows, with_folds
 from neurise.space import Space
@@ -62,6 +62,12 @@ class Setting:
     device: torch.device | None = None
     seed: int = 0
     work: Work = field(default_factory=Work)
+    chains: bool = False  # whether Markov chains may take the place of sums that cannot be done
+
+    def highest(self, aim: Aim) -> float:
+        """Return the nats that candidates may be asked for so that they can be summed: what a pair must be worth to two sites."""
+        rule = self.extended(aim)
+        return 2 * (rule.each + rule.pair) if self.chains else math.inf
 
     def rule(self, each: float, pair: float = 0.0, prior: Prior = PRIOR) -> Rule:
         """Return a rule by which graphs are judged."""
@@ -87,7 +93,7 @@ def possible(aim: Aim, setting: Setting, begun: dict[str, Fit] | None = None) ->
     dense = _all_pairs(aim, setting)
     if dense is None:
         return _graphs(aim, setting, begun)
-    start = regress(aim.rows, setting.space.states, classes=setting.classes).start(dense.family)
+    start = aim.regressed(setting.space.states).start(dense.family)
     start = start if begun is None else begun[ALL].theta
     every = setting.rule(0.0, prior=MANY).fit(dense, aim, start)
     rule = setting.extended(aim)
@@ -107,8 +113,8 @@ def _all_pairs(aim: Aim, setting: Setting) -> ExactLaws | None:
 
 def _graphs(aim: Aim, setting: Setting, begun: dict[str, Fit] | None) -> dict[str, Fit]:
     """Return a strict graph and a loose one, both cut from the candidates of regressions."""
-    regressed = regress(aim.rows, setting.space.states, classes=setting.classes)
-    laws = candidates(regressed.costs, setting.space, setting.classes, setting.device)
+    regressed = aim.regressed(setting.space.states)
+    laws = candidates(regressed.costs, setting.space, setting.classes, setting.device, highest=setting.highest(aim))
     if laws is None:
         return {}
     rule, strict = setting.rule(LOOSE), setting.extended(aim)

@@ -152,7 +152,7 @@ class Family:
     def mean(self, rows: Rows) -> Tensor:
         """Return the mean of f over rows with their weights, (size,)."""
         return sum(
-            (self._sums(x, weight, kind) for kind, x, weight in by_class(rows, self.kinds)),
+            (self.sums(x, weight, kind) for kind, x, weight in by_class(rows, self.kinds)),
             torch.zeros(self.size, dtype=torch.float64),
         )
 
@@ -160,10 +160,10 @@ class Family:
         """Return the mean of f over samples of each class, (size,)."""
         total = torch.zeros(self.size, dtype=torch.float64)
         for kind, x in enumerate(samples):
-            total += self._sums(x, torch.full((len(x),), float(shares[kind]) / len(x), dtype=torch.float64), kind)
+            total += self.sums(x, torch.full((len(x),), float(shares[kind]) / len(x), dtype=torch.float64), kind)
         return total
 
-    def _sums(self, x: Tensor, weight: Tensor, kind: int) -> Tensor:
+    def sums(self, x: Tensor, weight: Tensor, kind: int) -> Tensor:
         """Return the sum of f with weights, by one product over the columns."""
         shown = self.shown(x)
         products = (shown * weight[:, None]).T @ shown

@@ -18,6 +18,7 @@ is dropped, the weakest half of such pairs at a time since one may stand in for 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -38,6 +39,21 @@ WORTHLESS = 0.2
 """Pairs that are worth so small a share of their cost are dropped all at once."""
 AT_ONCE = 256
 """Absent pairs that are judged at a time."""
+
+
+class Estimate(Protocol):
+    """Parameters that have errors."""
+
+    @property
+    def family(self) -> Family:
+        """Whose parameters they are."""
+
+    @property
+    def theta(self) -> Tensor:
+        """The parameters, (size,)."""
+
+    def covariance(self) -> Tensor:
+        """Return the covariance of the estimate, (size, size)."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +185,7 @@ def additions(found: Fit, absent: Family, aim: Aim, *, seed: int = 0) -> np.ndar
     return gains
 
 
-def wald(found: Fit) -> np.ndarray:
+def wald(found: Estimate) -> np.ndarray:
     """Return what the loss of each pair would cost, in nats of all rows, (pairs,)."""
     fields = found.family.num_fields
     covariance, theta = found.covariance()[fields:, fields:], found.theta[fields:]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from neurise.deadline import Work
+from neurise.energies import chain_fit
+from neurise.energies.chain_fit import ChainFit
 from neurise.energies.choosing import GRAPH, Setting, choose, given
 from neurise.energies.family import Family
 from neurise.energies.maximum_likelihood import Aim, Fit
@@ -77,6 +80,24 @@ class Learnt:
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """An energy whose moments Markov chains have matched: its sum over all configurations is not known."""
+
+    found: ChainFit
+    words: str  # how it was chosen
+
+    @property
+    def family(self) -> Family:
+        """The graph and the meaning of the parameters."""
+        return self.found.family
+
+    @property
+    def theta(self) -> Tensor:
+        """The parameters, (size,) float64."""
+        return self.found.theta
+
+
+@dataclass(frozen=True)
 class Declined:
     """Why no energy was learnt."""
 
@@ -93,8 +114,11 @@ def learn(
     device: torch.device | None = None,
     seed: int = 0,
     work: Work | None = None,
-) -> Learnt | Declined:
+    chains: bool = False,
+) -> Learnt | Sampled | Declined:
     """Learn an energy from rows, on a ``graph`` of pairs (pairs, 2) if it is known, or say why there is none.
+
+    With ``chains``, Markov chains take the place of sums that cannot be done; where they do not mix there is no energy.
 
     >>> import torch
     >>> from neurise.rows import Rows
@@ -104,18 +128,23 @@ def learn(
     >>> learnt.graph.tolist()
     [[0, 1]]
     """
-    obstacle = _obstacle(rows, space, graph is None)
-    if obstacle:
-        return Declined(obstacle)
+    if rows.missing is not None or len(rows) < 2:
+        return Declined("there are fewer than two rows" if rows.missing is None else "rows have gaps")
     aim = Aim.of(replace(rows, fold=None, stream=None), classes)
-    setting = Setting(space, classes, device, seed, work or Work())
-    if graph is None:
-        name, found = choose(aim, setting, held)
-    else:
+    setting = Setting(space, classes, device, seed, work or Work(), chains)
+    many = _too_many(space) if graph is None else ""
+    found = dict[str, Fit]()
+    if graph is not None:
         name, one = GIVEN, given(aim, setting, graph)
         found = {} if one is None else {GIVEN: one}
+    elif not many:
+        name, found = choose(aim, setting, held)
+    if not found and chains:
+        return _by_chains(aim, setting, graph, many)
     if not found:
-        return Declined(f"too many pairs of sites interact: sums over all {space.count} configurations cannot be done")
+        return Declined(
+            many or f"too many pairs of sites interact: sums over all {space.count} configurations cannot be done"
+        )
     chosen = found[name]
     words = (
         f"maximum likelihood on {len(chosen.family.edges)} of {space.sites * (space.sites - 1) // 2} pairs "
@@ -124,16 +153,42 @@ def learn(
     return Learnt(chosen, found.get(GRAPH, chosen), aim.shares, words)
 
 
-def _obstacle(rows: Rows, space: Space, search: bool) -> str:
-    """Say what stands in the way from the start; nothing is the empty text."""
-    if rows.missing is not None:
-        return "rows have gaps"
-    if len(rows) < 2:
-        return "there are fewer than two rows"
+def _too_many(space: Space) -> str:
+    """Say why a graph is not looked for by regressions of every site on all others; nothing is the empty text."""
     numbers = sorted(states - 1 for states in space.digits)[-2:]
-    if search and math.prod(numbers) > MOST_NUMBERS:
+    if math.prod(numbers) > MOST_NUMBERS:
         return f"the table of a pair has {math.prod(numbers)} numbers, and a graph is looked for up to {MOST_NUMBERS}"
     columns = sum(space.digits) - space.sites
-    if search and columns > MOST_REGRESSED:
+    if columns > MOST_REGRESSED:
         return f"there are {columns} numbers in a row, and the limit is {MOST_REGRESSED}"
     return ""
+
+
+def _by_chains(aim: Aim, setting: Setting, graph: np.ndarray | None, many: str) -> Sampled | Declined:
+    """Match moments by Markov chains, on a graph that is cut from candidates if none is given."""
+    space, rule = setting.space, setting.extended(aim)
+    columns = sum(space.digits) - space.sites
+    if max(columns * max(1, setting.classes), space.sites**2 // 50) > chain_fit.MOST_PARAMETERS:
+        return Declined(f"rows of {space.sites} sites with {columns} numbers are too long for Markov chains")
+    if graph is None:
+        costs = chain_fit.information(aim, space.states) if many else aim.regressed(space.states).costs
+        family = chain_fit.candidates(Family.dense(space, setting.classes), rule, costs)
+    else:
+        family = Family(space, graph, setting.classes)
+    if family.size > chain_fit.MOST_PARAMETERS:
+        return Declined(
+            f"{len(family.edges)} pairs have {family.size} parameters, and Markov chains match up to "
+            f"{chain_fit.MOST_PARAMETERS}"
+        )
+    if graph is None:
+        found, name = chain_fit.select(family, aim, rule, setting.device), GRAPH
+    else:
+        options: dict[str, Any] = {"device": setting.device, "seed": setting.seed, "work": setting.work}
+        found, name = chain_fit.fit(family, aim, prior=rule.prior, **options), GIVEN
+    if found.problems:
+        return Declined(f"the Markov chains do not mix: {'; '.join(found.problems)}")
+    words = (
+        f"maximum likelihood by {found.chains} Markov chains on {len(found.family.edges)} of "
+        f"{space.sites * (space.sites - 1) // 2} pairs {name}, {found.family.size} parameters"
+    )
+    return Sampled(found, words)

@@ -28,6 +28,7 @@ from torch import Tensor
 
 from neurise.deadline import Work
 from neurise.energies.family import Family, count_of, shares_of
+from neurise.energies.pair_candidates import Regressed, regress
 from neurise.energies.solved import ExactLaws, Solved
 from neurise.rows import Rows
 
@@ -87,6 +88,13 @@ class Aim:
     def of(cls, rows: Rows, classes: int = 0) -> Aim:
         """Look at rows with their weights and labels."""
         return cls(rows, shares_of(rows, max(1, classes)), count_of(rows))
+
+    def regressed(self, states: int) -> Regressed:
+        """Return the regressions of every site on all others; they are done once."""
+        if "_regressed" not in vars(self):
+            vars(self)["_regressed"] = regress(self.rows, states, classes=len(self.shares))
+        found: Regressed = vars(self)["_regressed"]
+        return found
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ can be summed exactly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -72,11 +73,13 @@ def regress(rows: Rows, states: int, *, classes: int = 0) -> Regressed:
     return Regressed(found + found.T, (tables + tables.permute(1, 0, 3, 2)) / 2)
 
 
-def candidates(costs: Tensor, space: Space, classes: int = 0, device: torch.device | None = None) -> ExactLaws | None:
-    """Return the laws of the pairs above the lowest bar with which they can be summed; None where none will do."""
+def candidates(
+    costs: Tensor, space: Space, classes: int = 0, device: torch.device | None = None, *, highest: float = math.inf
+) -> ExactLaws | None:
+    """Return the laws of the pairs above the lowest bar with which they can be summed; None if none up to ``highest`` will do."""
     whole = Family.dense(space, classes)
     cost = costs[tuple(torch.from_numpy(whole.edges).T)].numpy() / whole.numbers
-    for bar in BARS:
+    for bar in (bar for bar in BARS if bar <= highest):
         laws = exact_laws(whole.restricted(cost > bar)[0], device)
         if laws is not None:
             return laws

@@ -26,16 +26,17 @@ class Pairwise(FittedEnergy):
     r"""The law :math:`\mu(x) \propto \exp\bigl(\sum_{i<j} W_{ij}(x_i, x_j) + \sum_i f_i(x_i)\bigr)`: an energy, and nothing else.
 
     By default its likelihood is maximised, with exact sums over all configurations, on a graph that is found along with the
-    couplings (:mod:`neurise.energies.learning`). Where the sums cannot be done, for want of a narrow graph, or where a loss, a
-    penalty, ``max_steps``, a callback or a checkpoint ask for the training loop, every site's conditional is learnt: a softmax of
-    its fields and of one row of couplings. The loss of all of them is convex, and least at the true tables.
+    couplings (:mod:`neurise.energies.learning`). Where the sums cannot be done, for want of a narrow graph, Markov chains that
+    start at the rows take their place. Where these do not mix, or where a loss, a penalty, ``max_steps``, a callback or a
+    checkpoint ask for the training loop, every site's conditional is learnt: a softmax of its fields and of one row of
+    couplings. The loss of all of them is convex, and least at the true tables.
 
     Rows are drawn exactly where the sums can be done (up to 2^25 configurations of the sites that are free, or a narrow graph),
     and else by parallel tempering, which warns where it did not mix. Each class label has a law of its own.
 
     Args:
-        estimator: "maximum_likelihood", which raises an error where the sums cannot be done; "loss" for the training loop; None
-            chooses as above.
+        estimator: "maximum_likelihood", which raises an error where neither sums nor chains will do; "loss" for the training loop;
+            None chooses as above.
         loss: "cross_entropy" (pseudo-likelihood), "screening", "weighted_screening(alpha)" or "tempered_screening(gamma)".
         edges: the pairs of sites that may interact, (pairs, 2); None means all pairs.
         l1: penalty on the size of each coupling, for sparse ones: \|J\|, or the Frobenius norm of the table over p. It draws

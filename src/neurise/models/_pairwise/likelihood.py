@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from neurise.deadline import Work
-from neurise.energies.learning import Declined, Learnt, learn
+from neurise.energies.learning import Declined, Learnt, Sampled, learn
 from neurise.models._pairwise.tables import PairwiseTables
 from neurise.rows import Rows
 from neurise.space import Space
@@ -26,19 +26,23 @@ def maximise(
     device: torch.device,
     seed: int,
     work: Work,
-) -> list[Learnt] | Declined:
+) -> list[Learnt] | list[Sampled] | Declined:
     """Give the tables their most likely values, one energy for all classes or one for each; or say why not.
 
     ``varies`` are the sites that are not constant, and ``known`` says that just the pairs of the network interact. Classes
-    share their couplings unless own ones are worth what they cost.
+    share their couplings unless own ones are worth what they cost, which only sums can tell.
     """
     space = Space.of([network.space.digits[site] for site in varies])
     here = np.searchsorted(varies, network.pairs) if known else None
-    options: dict[str, Any] = {"graph": here, "device": device, "seed": seed, "work": work}
+    options: dict[str, Any] = {"graph": here, "device": device, "seed": seed, "work": work, "chains": True}
     own, judge = _seen(rows, varies), None if held is None else _seen(held, varies)
     shared = learn(own, space, classes=classes, held=judge, **options)
     if isinstance(shared, Declined):
         return shared
+    if isinstance(shared, Sampled):
+        for kind in range(max(1, classes)):
+            network.adopt(kind, shared.family, shared.theta, kind, varies)
+        return [shared]
     found = [shared]
     if classes > 1 and rows.y is not None and work.left():
         alone = [
