@@ -145,7 +145,9 @@ def fit(
     climb = _Climb(family, aim, prior, chains.number)
     theta = pseudo_likelihood(family, aim, work) if start is None else start
     noise = climb.count / chains.number
-    allowed = ENOUGH**2 + 2 * noise  # twice the mean of what chains do by chance
+    allowed = (
+        ENOUGH**2 + 4 * noise
+    )  # a step adds the noise of its own chains to that of the next: twice the mean of both
     wanted = min(MOST_MEAN, max(LEAST_MEAN, math.ceil(noise / ADDED))) if check else LEAST_MEAN
     total, averaged, made, off = torch.zeros_like(theta), 0, 0, math.inf
     of_rows = family.covariance(chains.run(theta, 0, work).samples, aim.shares)
@@ -175,7 +177,7 @@ def fit(
         drawn = chains.run(theta, 0, work)
         fisher = (of_rows + family.covariance(drawn.samples, aim.shares)) / 2
         off = climb.off(climb.gradient(drawn, theta), climb.curvature(fisher, theta))
-        found += [_apart(off, f"after {check} sweeps more")] if off > 2 * allowed and work.left() else []
+        found += [_apart(off, f"after {check} sweeps more")] if off > allowed and work.left() else []
     return ChainFit(
         family,
         theta,
