@@ -27,6 +27,7 @@ PLACES = {
     "precision": "training__precision",
     "weight_decay": "training__weight_decay",
     "stretch": "chain__stretch",
+    "dropout": "architecture__dropout",
 }
 OPEN = {name: PLACES.get(name, name) for name in Sizes._fields}
 """What may be left open, and the parameters that say it."""

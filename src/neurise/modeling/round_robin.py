@@ -275,6 +275,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         own |= {
             name: getattr(self.training, name) for name in ("batch_size", "learning_rate", "precision", "weight_decay")
         }
+        own["dropout"] = self.architecture.dropout
         best = best._replace(**{name: value for name, value in own.items() if value is not None})
         wanted = self.architecture.pairwise
         if wanted is None:
