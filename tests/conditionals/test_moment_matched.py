@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import neurise
 from neurise import conditionals as kinds_of_conditionals
 from neurise import exact, likelihood
-from neurise.conditionals._matching import directions_of, drawn_evenly, enough_draws, noise_of
+from neurise.conditionals._matching import directions_of, drawn_evenly, enough_draws
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.known_sites import KnownSites
@@ -266,7 +266,7 @@ def test_weights_of_rows_tell_how_noisy_their_moments_are() -> None:
 
     def noise(weights: list[float] | None) -> float:
         counts = None if weights is None else torch.tensor(weights).double()
-        return noise_of(regressions.sample_of(Rows(x, None, counts), 2, torch.device("cpu")))
+        return regressions.sample_of(Rows(x, None, counts), 2, torch.device("cpu")).noise
 
     assert noise(None) == pytest.approx(1 / 6, rel=1e-5)
     assert noise([3, 1, 1, 1, 1, 1]) == pytest.approx(1 / 8, rel=1e-5)  # counts are observations

@@ -67,6 +67,7 @@ def test_conditionals_serve_where_there_is_no_likelihood(monkeypatch: pytest.Mon
     model = fitted("pairwise")
     expected = mutations(model, WILD).log_ratio
     monkeypatch.setattr("neurise.models._pairwise.law.LIMIT", 1)
+    monkeypatch.setattr("neurise.models._pairwise.law.MOST_ENTRIES", 0)
     found = mutations(model, WILD)
     assert found.of == "conditional"
     np.testing.assert_allclose(found.log_ratio, expected, atol=1e-6)

@@ -67,7 +67,7 @@ class Loop:
         sites, self.inner = data.target.shape[1], data.outcomes
         self.data, self.axes, self.draws = data, axes, draws
         self.looked_at, self.constant = inner.looked_at().cpu(), constant.tolist()
-        noise = noise_of(data) + 1 / draws
+        noise = data.noise + 1 / draws
         self.shrink = [noise / spread**2 if spread else math.inf for spread in spreads]
         total = len(spreads) * draws
         start = torch.zeros(sites, total, dtype=torch.uint8, device=axes.device)
@@ -144,14 +144,9 @@ class Loop:
         return (token[:, None] == torch.arange(self.inner, device=token.device)).to(self.features) - 1 / self.inner
 
 
-def noise_of(data: Sample) -> float:
-    """Return 1/N, with N the number of independent rows of equal weight whose moments are as noisy as the data's."""
-    return float((data.weight.double().pow(2) / data.count.double()).sum())
-
-
 def enough_draws(data: Sample, per_row: int) -> int:
     """Return how many rows to draw: so many per row of the data, but neither very few nor very many."""
-    return per_row * int(min(DRAWS, max(FEWEST_DRAWS, math.ceil(1 / noise_of(data)))))
+    return per_row * int(min(DRAWS, max(FEWEST_DRAWS, math.ceil(1 / data.noise))))
 
 
 def drawn_evenly(logits: Tensor, generator: Generator) -> Tensor:

@@ -63,6 +63,11 @@ class Sample:
         return self.target.shape[-1]
 
     @property
+    def noise(self) -> float:
+        """1/N, with N the number of independent rows of equal weight whose moments are as noisy as these."""
+        return float((self.weight.double().pow(2) / self.count.double()).sum())
+
+    @property
     def shape(self) -> tuple[int, int, int, int]:
         """Weights as blocks: sites that are fitted, outcomes, sites that are looked at, features."""
         return self.target.shape[1], self.outcomes, self.features.shape[1] // self.outcomes, self.outcomes

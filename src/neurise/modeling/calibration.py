@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from neurise.conditionals._matching import noise_of
 from neurise.conditionals.base import Conditionals
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.moment_matched import SPREAD, corrected, match_each
@@ -154,7 +153,7 @@ def moment_error(drawn: Tensor, sample: Sample, pairs: Tensor) -> float:
     held-back rows; ``pairs`` (sites, sites) says which of them count. On 2,000 sites most pairs have nothing to do with each
     other, and their noise would hide everything else.
     """
-    mean, noise = sample.weight @ sample.features, noise_of(sample) + 1 / len(drawn)
+    mean, noise = sample.weight @ sample.features, sample.noise + 1 / len(drawn)
     ours, theirs = (torch.cat([part.new_ones(len(part), 1), part - mean], dim=1) for part in (drawn, sample.features))
     counted = torch.ones(ours.shape[1], ours.shape[1], dtype=torch.bool, device=ours.device)
     each = sample.outcomes
