@@ -54,7 +54,7 @@ def test_what_is_finished_is_not_run_again(results: Path) -> None:
 def test_the_table_shows_the_means_within_eighty_columns(results: Path) -> None:
     shown = run("experiment", "show", results).stdout
     assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
-    assert "ising_curves, smoke: 4 finished cells, by neurise " in shown
+    assert "ising_curves, smoke: 4 finished cells, by the code of this version" in shown
     for row in store.read(results).rows:
         assert f"{row['metrics']['tv']:.3g}" in shown
     assert "memorised rows" in shown

@@ -137,7 +137,7 @@ def test_a_group_trains_the_models_that_its_cells_name() -> None:
 def test_methods_have_equally_many_parameters() -> None:
     from neurise.comparison import count_parameters
     from neurise.experiments._laws import spin_glass
-    from neurise.experiments._methods import COMPARED, build
+    from neurise.experiments._method_table import COMPARED
 
     data = spin_glass(5, 0)
     given = {"width": 128, "depth": 2, "batch_size": 64}

@@ -67,7 +67,7 @@ def test_a_row_says_what_made_it(tmp_path: Path) -> None:
     assert row == lines(results)[0]
     assert row["parameters"] == {"method": "plain", "number": 0}
     assert (row["seed"], row["metrics"], row["status"]) == (3, {"square": 0.3, "threads": 1}, "done")
-    assert row["code"] == version("fake")
+    assert row["code"] == version(Fake(), "plain")
     assert {"torch", "python", "device", "cores"} <= row["machine"].keys()
     assert row["command"] is None  # nobody typed one
     assert row["seconds"] >= 0
@@ -123,8 +123,8 @@ def test_rows_of_other_code_do_not_count_unless_asked_for(tmp_path: Path, monkey
     results = tmp_path / "r.jsonl"
     grid.run(Fake(trials=1), "smoke", results, executor="serial")
     other = {"neurise": "9", "digest": "other"}
-    monkeypatch.setattr("neurise.experiments.parts.unit.version", lambda name: other)
-    monkeypatch.setattr("neurise.experiments.grid.version", lambda name: other)
+    monkeypatch.setattr("neurise.experiments.parts.unit.version", lambda *_: other)
+    monkeypatch.setattr("neurise.experiments._code.version", lambda *_: other)
     kept = grid.run(Fake(trials=1), "smoke", results, executor="serial", any_code=True)
     assert (kept.before, kept.done, kept.other_code) == (6, 0, 0)
     assert len(kept.rows) == 6

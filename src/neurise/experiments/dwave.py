@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from neurise.experiments._methods import COMPARED, build, others
+from neurise.experiments._method_table import COMPARED
+from neurise.experiments._methods import build, others
 from neurise.experiments.base import Cell, Experiment, Outcome, Scale
 from neurise.experiments.parts.samples import REAL, sample_table, with_real
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from neurise import executors
 from neurise.experiments import store, unknown
-from neurise.experiments._code import machine, version
+from neurise.experiments._code import is_current, machine
 from neurise.experiments._methods import METHOD_CODE, identity
 from neurise.experiments.base import Cell, Experiment, Scalar, digest
 from neurise.experiments.parts.unit import Unit, execute, lost
@@ -34,10 +34,15 @@ class RunSummary:
     seconds: float = 0.0
     interrupted: bool = False
     other_code: int = 0  # finished by other code before, and not counted
-    codes: set[str] = field(default_factory=set)  # digests of the code that the workers of this run had
+    codes: dict[str, set[str]] = field(default_factory=dict)  # digests of the code that workers had, by method
     left_out: dict[int, str] = field(default_factory=dict)  # lines of the results file that are no rows, and why
     rows: list[store.Row] = field(default_factory=list)
     command: str | None = None  # what new rows say they were made by
+
+    @property
+    def versions(self) -> int:
+        """How many versions of the code the rows of any one method were made by: more than one where it changed meanwhile."""
+        return max(map(len, self.codes.values()), default=0)
 
     @property
     def missing(self) -> int:
@@ -90,9 +95,7 @@ def run(
     finally:
         progress.close()
     summary.seconds = time.monotonic() - began
-    summary.rows = _rows(
-        units, Path(results), None if any_code else {version(experiment.name)["digest"], *summary.codes}
-    )
+    summary.rows = _rows(experiment, units, Path(results), None if any_code else summary.codes)
     return summary
 
 
@@ -211,16 +214,22 @@ def _missing(
 
 
 def _counts(row: store.Row, experiment: Experiment, *, any_code: bool) -> bool:
-    own = any_code or row["code"]["digest"] == version(experiment.name)["digest"]
-    return bool(own and row["experiment"] == experiment.name and row["status"] == "done")
+    own = row["experiment"] == experiment.name and row["status"] == "done"
+    return bool(own and (any_code or is_current(experiment, row)))
 
 
-def _rows(units: Iterable[Unit], results: Path, codes: set[str] | None) -> list[store.Row]:
+def _method(row: store.Row) -> str:
+    return str(row["parameters"].get("method"))
+
+
+def _rows(
+    experiment: Experiment, units: Iterable[Unit], results: Path, codes: Mapping[str, set[str]] | None
+) -> list[store.Row]:
     """The rows of the cells that were asked for, in their order: finished ones, and errors of the others."""
     found: dict[tuple[str, str], store.Row] = {}
     for row in store.read(results).rows if results.exists() else []:
         place = (row["key"], row["unit"])
-        if codes is None or row["code"]["digest"] in codes:
+        if codes is None or row["code"]["digest"] in codes.get(_method(row), ()) or is_current(experiment, row):
             found[place] = row if place not in found or row["status"] == "done" else found[place]
     places = [(cell.key, unit.key) for unit in units for cell in unit.cells]
     return [found[place] for place in places if place in found]
@@ -241,7 +250,8 @@ def _work(
 
     def keep(rows: list[store.Row]) -> None:
         store.append(results, [{**row, "command": summary.command} for row in rows])
-        summary.codes |= {row["code"]["digest"] for row in rows}
+        for row in rows:
+            summary.codes.setdefault(_method(row), set()).add(row["code"]["digest"])
         good = sum(row["status"] == "done" for row in rows)
         summary.done += good
         summary.failed += len(rows) - good

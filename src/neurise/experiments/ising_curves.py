@@ -14,7 +14,8 @@ from neurise.experiments._laws import (
     tv_against_rows,
     tv_table,
 )
-from neurise.experiments._methods import COMPARED, labelled, others
+from neurise.experiments._method_table import COMPARED
+from neurise.experiments._methods import labelled, others
 from neurise.experiments.base import Cell, Scalar, Scale
 from neurise.experiments.parts.figures import Column, Field, Figure
 
