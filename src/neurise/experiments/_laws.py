@@ -71,12 +71,12 @@ class LawExperiment(Experiment):
         return data, data.sample(size, seed=derived(1, cell.seed, instance, size)), build(cell.parameters, data)
 
     def _judged(self, model: Model, data: Dataset, rows: np.ndarray, cell: Cell, seconds: float) -> Outcome:
-        from neurise.experiments._measure import derived, draw
+        from neurise.experiments._measure import derived, draw, used_rows
 
         drawn, sampling = draw(model, int(cell.parameters["draws"]), derived(2, cell.seed))  # type: ignore[arg-type]
         found = self.judge(model, data, rows, drawn, cell)
         return Outcome(
-            {**found, "parameters": model.num_parameters_},
+            {**found, **used_rows(rows, drawn), "parameters": model.num_parameters_},
             {"train_seconds": seconds, "sample_seconds": sampling},
         )
 

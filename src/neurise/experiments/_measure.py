@@ -95,6 +95,12 @@ def correlation(drawn: np.ndarray, reference: np.ndarray, other: np.ndarray | No
     }
 
 
+def used_rows(rows: np.ndarray, drawn: np.ndarray, held: np.ndarray | None = None) -> Metrics:
+    """Say how many rows were learnt from, how many were drawn, and with how many real rows these were compared."""
+    compared = {} if held is None else {"compared_with": len(held)}
+    return {"learnt_from": len(rows), "drawn": len(drawn), **compared}
+
+
 def mean_of(parts: Sequence[Mapping[str, float | None]]) -> Metrics:
     """Average each number over classes; what one class lacks is not averaged."""
     names = parts[0].keys()

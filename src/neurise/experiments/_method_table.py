@@ -23,4 +23,6 @@ METHODS: Mapping[str, Method] = {
     "memorize": Method("memorised rows", "memorize", trains=False),
 }
 COMPARED = ("neurise", "ggm", "sedd", "d3pm", "dfm")
-"""The five of the paper."""
+"""The five of the paper, each as the library has it."""
+SHOWN = ("neurise", "neurise_paper", *COMPARED[1:])
+"""What every experiment shows: the paper's own form of NeurISE beside the library's, and the others."""

@@ -30,8 +30,8 @@ class Ghz(LawExperiment):
         "Pair correlations cannot tell the state from a classical mixture: the fidelity, which the paper lacks, can.",
         "The measurement is tetrahedral; the paper does not say which four-outcome measurement it has.",
     )
-    methods = labelled("neurise")
-    more_methods = others("neurise", "pairwise")
+    methods = labelled("neurise", "neurise_paper")
+    more_methods = others("neurise", "neurise_paper", "pairwise")
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
             1,
