@@ -188,7 +188,7 @@ def test_tables_average_over_seeds_and_leave_out_what_is_missing() -> None:
     assert found.mean == 2.0
     assert found.spread == pytest.approx(math.sqrt(2))  # of two values that differ by two
     assert found.floor == 1.0
-    assert entry(rows, "absent") == (None, None, None, 0)
+    assert entry(rows, "absent") == (None, None, None, 0, None, {})
 
 
 def test_missing_data_fail_their_cells_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

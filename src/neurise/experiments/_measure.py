@@ -95,6 +95,18 @@ def correlation(drawn: np.ndarray, reference: np.ndarray, other: np.ndarray | No
     }
 
 
+def budget(model: Model) -> dict[str, str | int | float | bool | None]:
+    """Say what a model was trained with: its last step, rows a step, size, loss and learning rate, where it has them."""
+    given, chosen = model.get_params(), getattr(model, "chosen_", None)
+    found: dict[str, Any] = {name: given[name] for name in ("width", "depth", "loss") if name in given}
+    found["learning_rate"] = getattr(chosen, "learning_rate", given.get("training__learning_rate"))
+    found["batch_size"] = getattr(chosen, "batch_size", given.get("training__batch_size"))
+    history = getattr(model, "history_", None)
+    found["steps"] = history[-1]["step"] if history else None
+    known = str | int | float | None
+    return {name: entry for name, entry in found.items() if isinstance(entry, known) and entry is not None}
+
+
 def used_rows(rows: np.ndarray, drawn: np.ndarray, held: np.ndarray | None = None) -> Metrics:
     """Say how many rows were learnt from, how many were drawn, and with how many real rows these were compared."""
     compared = {} if held is None else {"compared_with": len(held)}

@@ -53,6 +53,7 @@ class Outcome(NamedTuple):
     metrics: Mapping[str, float | None]
     times: Mapping[str, float] = {}
     arrays: Mapping[str, Mapping[str, Any]] = {}
+    budget: Mapping[str, Scalar] = {}  # what the model was given: steps, width, loss, learning rate
 
 
 class Experiment(ABC):

@@ -64,12 +64,13 @@ class Dwave(Experiment):
         """Train one model and compare its samples with reads that were held back."""
         import numpy as np
 
-        from neurise.experiments._measure import derived, draw, train, used_rows
+        from neurise.experiments._measure import budget, derived, draw, train, used_rows
 
         given: Mapping[str, Any] = cell.parameters
         data, reads, held = _reads(given["source"], cell.seed)
         shuffled = np.random.default_rng(derived(1, cell.seed)).permutation(reads)
         times, count, n = {}, 0, int(given["draws"])
+        spent: Mapping[str, Any] = {}
         rows = shuffled[: _there("rows", int(given["rows"]), len(shuffled), given["source"])]
         if given["method"] == REAL:
             drawn, rows = shuffled[-n:], rows[:0]
@@ -77,9 +78,9 @@ class Dwave(Experiment):
             model = build(given, data)
             times["train_seconds"] = train(model, rows, seed=cell.seed, device=device, max_steps=given["steps"])
             drawn, times["sample_seconds"] = draw(model, n, derived(2, cell.seed))
-            count = model.num_parameters_
+            count, spent = model.num_parameters_, budget(model)
         found = {**_compared(drawn, held, shuffled, data, cell.seed), **used_rows(rows, drawn, held)}
-        return Outcome({**found, "parameters": count}, times)
+        return Outcome({**found, "parameters": count}, times, budget=spent)
 
 
 def _there(name: str, wanted: int, there: int, source: str) -> int:

@@ -74,7 +74,7 @@ class Ghz(LawExperiment):
             (
                 Column(CORRELATION, "correlation_floor"),
                 Column(Field("fidelity", "fidelity"), None, lower_is_better=False),
-                Column(SECONDS),
+                Column(SECONDS, times=True),
             ),
             by="rows",
         ),

@@ -246,10 +246,11 @@ def _work(
     progress: Progress,
 ) -> None:
     """Keep an executor busy until nothing is left; where its processes die, start it anew."""
-    pending, attempts = deque(units), Counter[str]()
+    pending, attempts, beside = deque(units), Counter[str](), 0
 
     def keep(rows: list[store.Row]) -> None:
-        store.append(results, [{**row, "command": summary.command} for row in rows])
+        told = {"command": summary.command, "beside": beside}
+        store.append(results, [{**row, **told} for row in rows])
         for row in rows:
             summary.codes.setdefault(_method(row), set()).add(row["code"]["digest"])
         good = sum(row["status"] == "done" for row in rows)
@@ -267,6 +268,7 @@ def _work(
             flying: dict[Future[list[store.Row]], Unit] = {}
             try:
                 while pending or flying:
+                    beside = max(0, pool.ahead() - 1)  # what else runs may slow a cell down
                     for _ in range(min(len(pending), max(0, pool.ahead() - len(flying)))):
                         flying[pool.executor.submit(execute, experiment, pending[0].cells, device)] = pending[0]
                         pending.popleft()

@@ -64,7 +64,7 @@ class Mnist(Experiment):
         """Train one model and compare its digits with test digits, class by class."""
         import numpy as np
 
-        from neurise.experiments._measure import derived, train, used_rows
+        from neurise.experiments._measure import budget, derived, train, used_rows
         from neurise.experiments.store import pack
 
         given: Mapping[str, Any] = cell.parameters
@@ -77,19 +77,20 @@ class Mnist(Experiment):
         rows, labels = data.train[chosen], data.labels[chosen]
         labels_drawn = np.repeat(np.array(digits, dtype=labels.dtype), given["draws"])
         times, count = {}, 0
+        spent: Mapping[str, Any] = {}
         if given["method"] == REAL:
             drawn = np.concatenate([rows[labels == digit][: given["draws"]] for digit in digits])
         else:
             model = build(given, data, len(digits))
             times["train_seconds"] = train(model, rows, labels, seed=cell.seed, device=device, max_steps=given["steps"])
             drawn, times["sample_seconds"] = _drawn(model, labels_drawn, derived(2, cell.seed))
-            count = model.num_parameters_
+            count, spent = model.num_parameters_, budget(model)
         references = {digit: reference(data, digit, given["held"], cell.seed) for digit in digits}
         found = _compared(drawn, labels_drawn, references, data.symbols.tolist(), cell.seed)
         held = np.concatenate([test for test, _ in references.values()])
         used = used_rows(rows[:0] if given["method"] == REAL else rows, drawn, held)
         pictures = drawn.reshape(len(digits), -1, 28, 28)[:, :ACROSS]
-        return Outcome({**found, **used, "parameters": count}, times, {"digits": pack(pictures)})
+        return Outcome({**found, **used, "parameters": count}, times, {"digits": pack(pictures)}, spent)
 
 
 def reference(data: Dataset, digit: int, held: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,8 @@ def chi2(samples_or_pmf: Any, pmf: Any, *, alphabet: Any = None) -> Estimate:
     has the floor zero.
 
     **Bias.** Samples of a law :math:`\nu` score too high, by :math:`\sum_x \frac{\nu_x (1 - \nu_x)}{n \mu_x}` on average, which is
-    the floor where :math:`\nu = \mu`. ``bias`` estimates this without bias, and ``corrected`` is the value without it, which may be negative.
+    the floor where :math:`\nu = \mu`. ``bias`` estimates this without bias, and ``corrected`` is the value without it, which may
+    be negative.
 
     **Error.** The spread over new draws of the samples, by leaving out one at a time in closed form; never too narrow on
     average, and up to √2 too wide at the floor.

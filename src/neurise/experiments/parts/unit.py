@@ -75,6 +75,7 @@ def _row(experiment: Experiment, unit: Unit, cell: Cell, outcome: Outcome, told:
         "metrics": dict(outcome.metrics),
         "times": dict(outcome.times),
         "arrays": dict(outcome.arrays),
+        "budget": dict(outcome.budget),
         "code": version(experiment, _method(cell)),
         **{name: entry for name, entry in told.items() if name != "status"},
     }
