@@ -20,22 +20,21 @@ def left_out(section: Section) -> list[str]:
     begun = {row["parameters"].get("method") for row in section.rows}
     absent = [section.experiment.label(name) for name in section.experiment.methods if name not in begun]
     rows = {row["key"] for row in section.rows}
-    missing: dict[Any, list[Cell]] = {}
-    for cell in section.planned:
-        if cell.key not in rows and cell.parameters.get("method") in begun:
-            missing.setdefault(cell.parameters.get("method"), []).append(cell)
-    lines = [line for method, cells in missing.items() for line in _combinations(section, method, cells)]
+    missing = [cell for cell in section.planned if cell.key not in rows and cell.parameters.get("method") in begun]
+    lines = _combinations(section, missing)
     more = [f"and {len(lines) - MOST:,} more combinations"] if len(lines) > MOST else []
     return [*([", ".join(absent)] if absent else []), *lines[:MOST], *more]
 
 
-def _combinations(section: Section, method: Any, cells: Sequence[Cell]) -> list[str]:
+def _combinations(section: Section, cells: Sequence[Cell]) -> list[str]:
     axes = _axes(section)
-    boxes: list[Box] = [(*((cell.parameters.get(name),) for name in axes), (cell.seed,)) for cell in cells]
-    for axis in reversed(range(len(axes) + 1)):
+    boxes: list[Box] = [
+        ((cell.parameters.get("method"),), *((cell.parameters.get(name),) for name in axes), (cell.seed,))
+        for cell in cells
+    ]
+    for axis in reversed(range(len(axes) + 2)):
         boxes = _merged(boxes, axis)
-    called = [] if method is None else [section.experiment.label(method)]
-    return [" ".join([*called, *_words(section, axes, box)]) for box in boxes]
+    return [" ".join(_words(section, axes, box)) for box in boxes]
 
 
 def _axes(section: Section) -> list[str]:
@@ -57,13 +56,15 @@ def _merged(boxes: Sequence[Box], axis: int) -> list[Box]:
 
 
 def _words(section: Section, axes: Sequence[str], box: Box) -> list[str]:
-    """Write a box: the values of each axis that it does not hold as a whole, and how many trials."""
+    """Write a box: its methods, the values of each axis that it does not hold as a whole, and how many trials."""
+    methods, *places, seeds = box
     planned = {name: {cell.parameters.get(name) for cell in section.planned} for name in axes}
+    called = [] if methods == (None,) else [", ".join(map(section.experiment.label, methods))]
     parts = [
         f"{name} {', '.join(map(section.experiment.label, values))}"
-        for name, values in zip(axes, box[:-1], strict=True)
+        for name, values in zip(axes, places, strict=True)
         if set(values) != planned[name]
     ]
-    seeds = {cell.seed for cell in section.planned}
-    trials = [] if set(box[-1]) == seeds and parts else [f"{len(box[-1])} of {counted(len(seeds), 'trial')}"]
-    return [" × ".join(parts), *(["in"] if parts and trials else []), *trials] if parts else trials
+    every = {cell.seed for cell in section.planned}
+    trials = [] if set(seeds) == every and parts else [f"{len(seeds)} of {counted(len(every), 'trial')}"]
+    return [*called, *([" × ".join(parts)] if parts else []), *(["in"] if parts and trials else []), *trials]
