@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from neurise import experiments
 from neurise.cli import app
 from neurise.experiments import store
-from neurise.experiments._code import version
+from neurise.experiments._code import script_version, version
 from neurise.experiments.parts import sources
 
 CELL = ["neurise.experiments.ising_curves", "neurise.models.d3pm"]
@@ -98,6 +98,18 @@ def test_a_method_of_a_file_depends_on_what_the_file_imports(tmp_path: Path, mon
     found = sources.dependencies([path])
     assert {"mine.py", "neurise.models._sedd.score"} <= set(found)
     assert "neurise.models.d3pm" not in found
+
+
+def test_a_script_that_imports_everything_depends_on_everything(tmp_path: Path) -> None:
+    path, tasks = tmp_path / "script.py", tmp_path / "script_tasks"
+    path.write_text("import neurise\n", encoding="utf-8")
+    found = sources.dependencies([path])
+    assert {"neurise", "neurise.models.sedd", "neurise.metrics.kde"} <= set(found)
+    assert "neurise.cli.sample" not in found
+    before = script_version(path)
+    tasks.mkdir()
+    (tasks / "one.py").write_text("ONE = 1\n", encoding="utf-8")
+    assert script_version(path) != before
 
 
 def test_check_says_which_rows_are_older_than_their_code(tmp_path: Path) -> None:

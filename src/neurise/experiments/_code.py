@@ -29,6 +29,13 @@ def version(experiment: Experiment, method: str | None = None) -> dict[str, str]
     return {"neurise": __version__, "digest": _digest(type(experiment).__module__, method)}
 
 
+def script_version(path: str | Path) -> dict[str, str]:
+    """Identify the code of a script, with what it imports and the files of a folder ``NAME_tasks`` beside it."""
+    place = Path(path)
+    tasks = sorted(place.with_name(f"{place.stem}_tasks").glob("*.py"))
+    return {"neurise": __version__, "digest": digest_of([place, *tasks])}
+
+
 def is_current(experiment: Experiment, row: Mapping[str, Any]) -> bool | None:
     """Whether the code that there is now made a row; None where the code of its method is not here."""
     method = row["parameters"].get("method")

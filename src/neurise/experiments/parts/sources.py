@@ -53,7 +53,8 @@ def dependencies(roots: Iterable[str | Path], root: Path = ROOT) -> dict[str, Pa
     """Find everything that modules import, and that this imports in turn, also inside of functions.
 
     A module counts where a name is taken from it: the ``__init__`` of a package that is only passed through does not. Where
-    a name of a folder, as in ``discovery.find("neurise.networks", …)``, stands in the code, all files of it count.
+    a name of a folder, as in ``discovery.find("neurise.networks", …)``, stands in the code, all files of it count; and all of
+    the package where a script says ``import neurise``.
     """
     found: dict[str, Path] = {}
     waiting = list(roots)
@@ -124,6 +125,9 @@ def _modules(wanted: str, root: Path) -> list[str]:
     module, _, name = wanted.partition(":")
     if not _inside(module, ""):
         return []
+    if wanted == PACKAGE:
+        parts = (path.relative_to(root).with_suffix("").parts for path in sorted(root.rglob("*.py")))
+        return [".".join((PACKAGE, *part)).removesuffix(".__init__") for part in parts]
     if name == "*":
         folder = root.joinpath(*module.split(".")[1:])
         if module == f"{PACKAGE}.{CHOSEN_BY_METHOD}" or not folder.is_dir():
