@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neurise.cli._experiment_files import check, merge
+from neurise.cli._experiment_tune import tune
 from neurise.cli._output import Device, Json, Seed, print_json, print_table, say
 from neurise.cli._verb import INTERRUPTED, verb
 
@@ -214,5 +215,6 @@ def _facts(summary: RunSummary, name: str, scale: str, results: Path) -> dict[st
 experiment.command("list")(verb(show_list))
 experiment.command("run", no_args_is_help=True)(verb(run))
 experiment.command("show", no_args_is_help=True)(verb(show))
+experiment.command("tune", no_args_is_help=True)(verb(tune))
 experiment.command("check", no_args_is_help=True)(verb(check))
 experiment.command("merge", no_args_is_help=True)(verb(merge))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,14 @@ class LawExperiment(Experiment):
     @abstractmethod
     def judge(self, model: Model, data: Dataset, rows: np.ndarray, drawn: np.ndarray, cell: Cell) -> Mapping[str, Any]:
         """Compare what was drawn, and the model itself, with the law."""
+
+    def rows_to_search_on(self, parameters: Mapping[str, Scalar], seed: int) -> Dataset:
+        """Draw rows that no cell learns from."""
+        from neurise.experiments._measure import derived
+
+        data = self.law(parameters)
+        rows = data.sample(int(parameters["rows"]), seed=derived(5, seed))  # type: ignore[arg-type]
+        return replace(data, train=rows, test=None)
 
     def run(self, cell: Cell, device: str | None) -> Outcome:
         """Train and compare one model."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from neurise.experiments._method_table import SHOWN
 from neurise.experiments._methods import build, others
-from neurise.experiments.base import Cell, Experiment, Outcome, Scale
+from neurise.experiments.base import Cell, Experiment, Outcome, Scalar, Scale
 from neurise.experiments.parts.samples import REAL, sample_table, with_real
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ class Dwave(Experiment):
         ),
     }
     tables = (sample_table("D-Wave", "dwave"),)
+
+    def rows_to_search_on(self, parameters: Mapping[str, Scalar], seed: int) -> Dataset:
+        """Take reads that the first split has to learn from."""
+        data, reads, _ = _reads(str(parameters["source"]), seed)
+        rows = reads[: int(parameters["rows"])]  # type: ignore[arg-type]
+        return replace(data, train=rows, weights=None, test=None, test_weights=None)
 
     def run(self, cell: Cell, device: str | None) -> Outcome:
         """Train one model and compare its samples with reads that were held back."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from neurise.experiments._method_table import SHOWN
 from neurise.experiments._methods import build, others
-from neurise.experiments.base import Cell, Experiment, Outcome, Scale
+from neurise.experiments.base import Cell, Experiment, Outcome, Scalar, Scale
 from neurise.experiments.parts.figures import SampleGrid
 from neurise.experiments.parts.samples import REAL, sample_table, with_real
 
@@ -59,6 +60,19 @@ class Mnist(Experiment):
     }
     tables = (sample_table("MNIST", "mnist"),)
     grids = (SampleGrid("digits", "Samples, one row a digit", "digits"),)
+
+    def rows_to_search_on(self, parameters: Mapping[str, Scalar], seed: int) -> Dataset:
+        """Draw training digits at random."""
+        import numpy as np
+
+        from neurise.experiments._measure import derived
+
+        data = _digits()
+        assert data.train is not None
+        assert data.labels is not None
+        wanted = np.flatnonzero(data.labels < int(parameters["classes"]))  # type: ignore[arg-type]
+        chosen = np.random.default_rng(derived(5, seed)).permutation(wanted)[: int(parameters["rows"])]  # type: ignore[arg-type]
+        return replace(data, train=data.train[chosen], labels=data.labels[chosen], test=None, test_labels=None)
 
     def run(self, cell: Cell, device: str | None) -> Outcome:
         """Train one model and compare its digits with test digits, class by class."""
