@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from neurise import experiments
 from neurise.dataset import Dataset
 from neurise.experiments import Cell, dwave, grid, mnist
+from neurise.experiments._method_table import METHODS
 from neurise.experiments._methods import build, named
+from neurise.modeling import many
 from neurise.models.neurise import NeurISE
 from neurise.space import Space
 
@@ -79,3 +83,40 @@ def test_the_papers_own_form_is_made_by_the_model(ordered: Dataset) -> None:
     for name in ("loss", "members", "chain__hide_noised", "architecture__heads", "architecture__residual"):
         assert made.get_params()[name] == form.get_params()[name], name
     assert named("neurise_paper").form == "paper"
+
+
+def test_trials_of_digits_are_trained_together(ordered: Dataset) -> None:
+    small = {"classes": 2, "rows": 100, "draws": 8, "held": 50, "steps": 2, "width": 8, "depth": 1, "batch_size": 16}
+    cells = [Cell("mnist", "smoke", {**small, "method": "neurise"}, seed) for seed in range(2)]
+    one = experiments.find("mnist")
+    found = one.run_group(cells, "cpu")
+    assert [outcome.metrics["learnt_from"] for outcome in found] == [100, 100]
+    assert found[0].metrics["mmd"] != found[1].metrics["mmd"]
+    assert found[0].budget["steps"] == 2
+    assert not one.groupable({"method": "real"})
+
+
+TRAINED = [
+    pytest.param(name, marks=pytest.mark.slow if name == "neurise_committee" else ())  # fits pairwise terms first
+    for name, method in METHODS.items()
+    if method.trains
+]
+
+
+@pytest.mark.parametrize("method", TRAINED)
+def test_every_method_trains_the_cells_of_a_group_as_one(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[int] = []
+    together = many._train_as_one
+
+    def noted(jobs: list[Any], work: Any) -> None:
+        trained.append(len(jobs))
+        together(jobs, work)
+
+    monkeypatch.setattr(many, "_train_as_one", noted)
+    one = experiments.find("ising_curves")
+    given = {"side": 3, "rows": 40, "draws": 10, "steps": 1, "width": 32, "depth": 1, "batch_size": 8, "exact": False}
+    given |= {"timesteps": 4, "sampling_steps": 4, "method": method}
+    cells = [Cell("ising_curves", "smoke", {**given, "instance": number}, number) for number in range(2)]
+    assert len(one.run_group(cells, "cpu")) == 2
+    assert trained  # in one batch, whatever the method; a committee has a batch for each kind of its members
+    assert all(jobs % 2 == 0 for jobs in trained)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neurise.cli._experiment_files import check, merge
+from neurise.cli._experiment_plan import plan
 from neurise.cli._experiment_tune import tune
 from neurise.cli._output import Device, Json, Seed, print_json, print_table, say
 from neurise.cli._verb import INTERRUPTED, verb
@@ -89,6 +90,9 @@ def run(
     any_code: Annotated[
         bool, typer.Option("--any-code", help="Keep cells that another version of the code has finished.")
     ] = False,
+    seconds: Annotated[
+        float | None, typer.Option(help="Begin nothing that would end later; the same command goes on.", min=0)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run an experiment; what is in the results file already is not run again.
@@ -118,6 +122,7 @@ def run(
         command=command_line(
             name, scale, methods=chosen, seed=seed, trials=trials, only=only or [], grouped=grouped, device=device
         ),
+        seconds=seconds,
     )
     _tell(summary, results)
     if as_json:
@@ -214,6 +219,7 @@ def _facts(summary: RunSummary, name: str, scale: str, results: Path) -> dict[st
 
 experiment.command("list")(verb(show_list))
 experiment.command("run", no_args_is_help=True)(verb(run))
+experiment.command("plan", no_args_is_help=True)(verb(plan))
 experiment.command("show", no_args_is_help=True)(verb(show))
 experiment.command("tune", no_args_is_help=True)(verb(tune))
 experiment.command("check", no_args_is_help=True)(verb(check))

@@ -46,14 +46,20 @@ def train(model: Model, X: np.ndarray, y: Any = None, **options: Any) -> float:
 
 
 def train_together(
-    models: Sequence[Model], sets: Sequence[np.ndarray], seeds: Sequence[int], *, device: str | None, max_steps: int
+    models: Sequence[Model],
+    sets: Sequence[np.ndarray],
+    seeds: Sequence[int],
+    *,
+    labels: Sequence[Any] | None = None,
+    device: str | None,
+    max_steps: int | None,
 ) -> tuple[list[Model], float]:
     """Fit models of equal settings to data of equal shape as one batched computation; return the seconds for each."""
     from neurise.modeling.many import fit_many
 
     _load_once()
     began = time.perf_counter()
-    fitted = list(fit_many(models, sets, seeds=seeds, device=device, max_steps=max_steps, verbose=False))
+    fitted = list(fit_many(models, sets, labels, seeds=seeds, device=device, max_steps=max_steps, verbose=False))
     if any(model.stopped_ == "interrupted" for model in fitted):
         raise KeyboardInterrupt
     return fitted, (time.perf_counter() - began) / len(models)

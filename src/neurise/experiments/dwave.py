@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from neurise.experiments._method_table import SHOWN
 from neurise.experiments._methods import build, others
-from neurise.experiments.base import Cell, Experiment, Outcome, Scalar, Scale
+from neurise.experiments._samples import Prepared, SampleExperiment
+from neurise.experiments.base import Cell, Outcome, Scalar, Scale
 from neurise.experiments.parts.samples import REAL, sample_table, with_real
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ PAIR_ROWS = 5000
 """Rows of a set that the MMD compares in pairs."""
 
 
-class Dwave(Experiment):
+class Dwave(SampleExperiment):
     """Table of MMD and correlation error on reads of an Advantage machine."""
 
     title = "D-Wave: reads of an Advantage annealer"
@@ -35,7 +36,6 @@ class Dwave(Experiment):
         "MMD² has the kernel (⟨x,y⟩/q + 1)³, at most 16; the paper's figures, up to 96, have another, which it does not name.",
     )
     methods = with_real(*SHOWN)
-    any_model = True
     more_methods = others(*SHOWN, "pairwise")
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
@@ -67,27 +67,40 @@ class Dwave(Experiment):
         rows = reads[: int(parameters["rows"])]  # type: ignore[arg-type]
         return replace(data, train=rows, weights=None, test=None, test_weights=None)
 
-    def run(self, cell: Cell, device: str | None) -> Outcome:
-        """Train one model and compare its samples with reads that were held back."""
-        import numpy as np
+    def prepared(self, cell: Cell) -> Prepared:
+        """Take reads to learn from."""
+        given: Mapping[str, Any] = cell.parameters
+        data, reads, _ = _reads(given["source"], cell.seed)
+        if given["method"] == REAL:
+            return Prepared(data, reads[:0], None, None)
+        rows = _shuffled(reads, cell.seed)
+        return Prepared(
+            data, rows[: _there("rows", given["rows"], len(reads), given["source"])], None, build(given, data)
+        )
 
-        from neurise.experiments._measure import budget, derived, draw, train, used_rows
+    def judged(self, cell: Cell, prepared: Prepared, times: dict[str, float]) -> Outcome:
+        """Compare samples with reads that were held back."""
+        from neurise.experiments._measure import budget, derived, draw, used_rows
 
         given: Mapping[str, Any] = cell.parameters
         data, reads, held = _reads(given["source"], cell.seed)
-        shuffled = np.random.default_rng(derived(1, cell.seed)).permutation(reads)
-        times, count, n = {}, 0, int(given["draws"])
-        spent: Mapping[str, Any] = {}
-        rows = shuffled[: _there("rows", int(given["rows"]), len(shuffled), given["source"])]
-        if given["method"] == REAL:
-            drawn, rows = shuffled[-n:], rows[:0]
+        shuffled, model, spent = _shuffled(reads, cell.seed), prepared.model, {}
+        if model is None:
+            drawn = shuffled[-int(given["draws"]) :]
         else:
-            model = build(given, data)
-            times["train_seconds"] = train(model, rows, seed=cell.seed, device=device, max_steps=given["steps"])
-            drawn, times["sample_seconds"] = draw(model, n, derived(2, cell.seed))
-            count, spent = model.num_parameters_, budget(model)
-        found = {**_compared(drawn, held, shuffled, data, cell.seed), **used_rows(rows, drawn, held)}
+            drawn, times["sample_seconds"] = draw(model, int(given["draws"]), derived(2, cell.seed))
+            spent = budget(model)
+        count = 0 if model is None else model.num_parameters_
+        found = {**_compared(drawn, held, shuffled, data, cell.seed), **used_rows(prepared.rows, drawn, held)}
         return Outcome({**found, "parameters": count}, times, budget=spent)
+
+
+def _shuffled(reads: np.ndarray, seed: int) -> np.ndarray:
+    import numpy as np
+
+    from neurise.experiments._measure import derived
+
+    return np.random.default_rng(derived(1, seed)).permutation(reads)
 
 
 def _there(name: str, wanted: int, there: int, source: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,6 +67,7 @@ def run(
     any_code: bool = False,
     verbose: bool | None = None,
     command: str | None = None,
+    seconds: float | None = None,
 ) -> RunSummary:
     """Compute the cells that a results file lacks, and add them to it as they come.
 
@@ -74,11 +76,12 @@ def run(
     A cell is identified by experiment, scale, parameters, seed and code; with ``any_code`` cells that another version of the
     code has finished count too. A cell that fails is recorded with its error, does not stop the rest, and is tried again
     next time. Ctrl-C ends the run and keeps what is finished. ``command`` is kept in the new rows: what was typed for them.
+    With ``seconds`` nothing is begun that would, by the longest so far, end later: the same call goes on the next time.
     """
     units = plan(experiment, scale, methods=methods, seed=seed, trials=trials, only=only, grouped=grouped)
     if executors.kind_of(executor) in ("serial", "process"):
         machine(device)  # a device that is not there is refused at once
-    missing, summary = _missing(experiment, units, Path(results), any_code=any_code)
+    left, summary = _missing(experiment, units, Path(results), any_code=any_code)
     summary.command = command
     began = time.monotonic()
     progress = Progress(
@@ -89,7 +92,8 @@ def run(
         fraction=summary.before / summary.cells,
     )
     try:
-        _work(experiment, missing, Path(results), executor, workers, device, summary, progress)
+        until = math.inf if seconds is None else began + seconds
+        _work(experiment, left, Path(results), executor, workers, device, summary, progress, until)
     except KeyboardInterrupt:
         summary.interrupted = True
     finally:
@@ -127,6 +131,11 @@ def plan(
         name = digest(shared) if together and experiment.groupable(cell.parameters) else cell.key
         groups.setdefault(name, []).append(cell)
     return [Unit(tuple(members)) for members in groups.values()]
+
+
+def missing(experiment: Experiment, units: list[Unit], results: str | Path) -> list[Unit]:
+    """Return the units of a plan that a results file lacks."""
+    return _missing(experiment, units, Path(results), any_code=False)[0]
 
 
 Methods = Mapping[str, Sequence[Mapping[str, Scalar]]]
@@ -244,9 +253,11 @@ def _work(
     device: str | None,
     summary: RunSummary,
     progress: Progress,
+    until: float,
 ) -> None:
-    """Keep an executor busy until nothing is left; where its processes die, start it anew."""
-    pending, attempts, beside = deque(units), Counter[str](), 0
+    """Keep an executor busy until nothing is left, or the time is over; where its processes die, start it anew."""
+    pending, attempts, beside, longest = deque(units), Counter[str](), 0, 0.0
+    begun: dict[str, float] = {}
 
     def keep(rows: list[store.Row]) -> None:
         told = {"command": summary.command, "beside": beside}
@@ -268,12 +279,16 @@ def _work(
             flying: dict[Future[list[store.Row]], Unit] = {}
             try:
                 while pending or flying:
+                    if time.monotonic() + longest > until:
+                        pending.clear()
                     beside = max(0, pool.ahead() - 1)  # what else runs may slow a cell down
                     for _ in range(min(len(pending), max(0, pool.ahead() - len(flying)))):
+                        begun[pending[0].key] = time.monotonic()
                         flying[pool.executor.submit(execute, experiment, pending[0].cells, device)] = pending[0]
                         pending.popleft()
                     for future in wait(flying, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED).done:
                         rows = _result(future, experiment, flying[future])
+                        longest = max(longest, time.monotonic() - begun[flying[future].key])
                         del flying[future]
                         keep(rows)
                     show()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from neurise.experiments._method_table import SHOWN
 from neurise.experiments._methods import build, others
-from neurise.experiments.base import Cell, Experiment, Outcome, Scalar, Scale
+from neurise.experiments._samples import Prepared, SampleExperiment
+from neurise.experiments.base import Cell, Outcome, Scalar, Scale
 from neurise.experiments.parts.figures import SampleGrid
 from neurise.experiments.parts.samples import REAL, sample_table, with_real
 
@@ -22,7 +23,7 @@ ACROSS = 8
 """Pictures of each digit that a row keeps."""
 
 
-class Mnist(Experiment):
+class Mnist(SampleExperiment):
     """Table of MMD and correlation error, and a grid of digits a method."""
 
     title = "MNIST: class-conditional digits"
@@ -34,7 +35,6 @@ class Mnist(Experiment):
         "The data are downloaded once, or read from the folder mnist in NEURISE_DATA.",
     )
     methods = with_real(*SHOWN)
-    any_model = True
     more_methods = others(*SHOWN, "pairwise")
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
@@ -74,36 +74,42 @@ class Mnist(Experiment):
         chosen = np.random.default_rng(derived(5, seed)).permutation(wanted)[: int(parameters["rows"])]  # type: ignore[arg-type]
         return replace(data, train=data.train[chosen], labels=data.labels[chosen], test=None, test_labels=None)
 
-    def run(self, cell: Cell, device: str | None) -> Outcome:
-        """Train one model and compare its digits with test digits, class by class."""
+    def prepared(self, cell: Cell) -> Prepared:
+        """Draw training digits."""
         import numpy as np
 
-        from neurise.experiments._measure import budget, derived, train, used_rows
-        from neurise.experiments.store import pack
+        from neurise.experiments._measure import derived
 
         given: Mapping[str, Any] = cell.parameters
-        digits = range(given["classes"])
         data = _digits()
         assert data.train is not None
         assert data.labels is not None
-        wanted = np.flatnonzero(np.isin(data.labels, digits))
+        wanted = np.flatnonzero(np.isin(data.labels, range(given["classes"])))
         chosen = np.random.default_rng(derived(1, cell.seed)).permutation(wanted)[: given["rows"]]
-        rows, labels = data.train[chosen], data.labels[chosen]
-        labels_drawn = np.repeat(np.array(digits, dtype=labels.dtype), given["draws"])
-        times, count = {}, 0
-        spent: Mapping[str, Any] = {}
-        if given["method"] == REAL:
-            drawn = np.concatenate([rows[labels == digit][: given["draws"]] for digit in digits])
+        model = None if given["method"] == REAL else build(given, data, given["classes"])
+        return Prepared(data, data.train[chosen], data.labels[chosen], model)
+
+    def judged(self, cell: Cell, prepared: Prepared, times: dict[str, float]) -> Outcome:
+        """Compare digits with test digits, class by class."""
+        import numpy as np
+
+        from neurise.experiments._measure import budget, derived, used_rows
+        from neurise.experiments.store import pack
+
+        given: Mapping[str, Any] = cell.parameters
+        (data, rows, labels, model), digits, spent = prepared, range(given["classes"]), {}
+        assert labels is not None
+        wanted = np.repeat(np.array(digits, dtype=labels.dtype), given["draws"])
+        if model is None:
+            drawn, rows = np.concatenate([rows[labels == digit][: given["draws"]] for digit in digits]), rows[:0]
         else:
-            model = build(given, data, len(digits))
-            times["train_seconds"] = train(model, rows, labels, seed=cell.seed, device=device, max_steps=given["steps"])
-            drawn, times["sample_seconds"] = _drawn(model, labels_drawn, derived(2, cell.seed))
-            count, spent = model.num_parameters_, budget(model)
+            drawn, times["sample_seconds"] = _drawn(model, wanted, derived(2, cell.seed))
+            spent = budget(model)
         references = {digit: reference(data, digit, given["held"], cell.seed) for digit in digits}
-        found = _compared(drawn, labels_drawn, references, data.symbols.tolist(), cell.seed)
-        held = np.concatenate([test for test, _ in references.values()])
-        used = used_rows(rows[:0] if given["method"] == REAL else rows, drawn, held)
+        found = _compared(drawn, wanted, references, data.symbols.tolist(), cell.seed)
+        used = used_rows(rows, drawn, np.concatenate([test for test, _ in references.values()]))
         pictures = drawn.reshape(len(digits), -1, 28, 28)[:, :ACROSS]
+        count = 0 if model is None else model.num_parameters_
         return Outcome({**found, **used, "parameters": count}, times, {"digits": pack(pictures)}, spent)
 
 
