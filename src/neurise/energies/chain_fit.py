@@ -35,7 +35,7 @@ from neurise.energies.maximum_likelihood import ENOUGH, SMOOTH, Aim, Prior
 from neurise.energies.regressions import sample_of
 
 MOST_PARAMETERS, MOST_UNASKED = 3000, 1000
-"""Parameters at most: a step solves with a matrix of this size; and on a CPU where nobody has asked for an energy."""
+"""Parameters at most: a step solves with a matrix of this size; and where the energy is one of several members."""
 SWEEPS, STEPS, ROUNDS = 10, 4, 80
 """Sweeps of a round, steps that are made with its importance weights, and rounds until the moments must agree."""
 CHECK, LONGER = 400, 4

@@ -181,8 +181,7 @@ def _by_chains(aim: Aim, setting: Setting, graph: np.ndarray | None, many: str, 
         family = chain_fit.candidates(Family.dense(space, setting.classes), rule, costs)
     else:
         family = Family(space, graph, setting.classes)
-    on_cpu = setting.device is None or setting.device.type != "cuda"
-    most = chain_fit.MOST_UNASKED if judged and on_cpu else chain_fit.MOST_PARAMETERS
+    most = chain_fit.MOST_UNASKED if judged else chain_fit.MOST_PARAMETERS
     if family.size > most:
         return Declined(
             f"{len(family.edges)} pairs have {family.size} parameters, and Markov chains match up to {most}; "
