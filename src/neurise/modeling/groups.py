@@ -26,7 +26,8 @@ class Architecture:
             Hard noise alone.
         energy: solve for the pairwise energy of the data, by maximum likelihood on a graph that the data choose, before any
             network is trained. Rows held back say whether it answers alone, beside the networks, or not at all;
-            networks that have nothing to add to it after a short run are not trained. None does so where no parameter, nor
+            networks that have nothing to add to it after a short run are not trained. Where it cannot be written out, rows drawn
+            from it are mixed into what networks learn from, if rows held back ask for it. None does so where no parameter, nor
             ``max_steps``, asks for networks, with hard noise of one cycle, complete rows and fewer than 200 sites.
             False leaves it out, and True insists.
         counts: count how often each site held each token where the sites generated before it were as they are now, and fall

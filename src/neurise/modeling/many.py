@@ -127,11 +127,12 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
 def _kind(job: Job) -> str:
     """Tell what of a job must be equal for jobs to be trained together."""
     shapes = {name: list(parameter.shape) for name, parameter in job.objective.network.named_parameters()}
-    both = (job.rows, job.held or job.rows)
-    rows = [[part is None for part in (own.y, own.weights, own.fold, own.missing)] for own in both]
+    rows = job.learnt_from
+    both = (rows, job.held or rows)
+    lacking = [[part is None for part in (own.y, own.weights, own.fold, own.missing)] for own in both]
     frame = getattr(job.objective, "frame", None)
     constant = None if frame is None else frame.constant.tolist()
-    return json.dumps([plain(job.params), plain(job.settings), shapes, rows, job.held is None, constant])
+    return json.dumps([plain(job.params), plain(job.settings), shapes, lacking, job.held is None, constant])
 
 
 def _learn_all(trials: list[Trial]) -> None:
@@ -190,7 +191,7 @@ def _train_as_one(jobs: list[Job], work: Work) -> None:
     history: list[dict[str, Any]] = []
     reason = train(
         ManyObjective(jobs[0].objective, stack),
-        place_many([job.rows for job in jobs], states, device),
+        place_many([job.learnt_from for job in jobs], states, device),
         place_many(held, states, device) if held else None,
         settings,
         generator=devices.generator(_joint_seed(job.seed for job in jobs), device),
