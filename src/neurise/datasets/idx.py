@@ -18,7 +18,7 @@ def idx(
 ) -> Dataset:
     """Images from an IDX file, packed by gzip or not: 1 where a pixel is above the threshold, 0 elsewhere.
 
-    ``labels`` is an IDX file with one whole number an image. A second pair of files may hold the test images.
+    ``labels`` is an IDX file with one whole number per image. A second pair of files may hold the test images.
     """
     if test_labels is not None and test_images is None:
         raise ValueError(f"test_labels is {str(test_labels)!r}, and there are no test_images")

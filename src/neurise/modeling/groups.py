@@ -62,7 +62,7 @@ class Chain:
             exact; False is the paper's form.
         unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
         stretch: how many consecutive steps of a row are learnt at once, by a network that can share work among them, as
-            "site_mlp" does; a batch then has as many fewer rows. 1 draws a row for every step. None chooses by the data.
+            "site_mlp" does; a batch then has as many fewer rows. With 1 every step has a row of its own. None chooses by the data.
     """
 
     kind: str = "round_robin"

@@ -82,7 +82,7 @@ class Model(Estimator, ABC):
 
     A model with a likelihood adds ``_log_prob`` or ``_elbo``, and ``site_terms`` where it is a sum over sites; one whose law
     can be written out adds ``chain_law``. What is learnt ends in an underscore. Inside a model, data are tokens and sites
-    stand in the order in which they are noised; :class:`neurise.schema.Schema` translates at the door.
+    stand in the order in which they are noised; :class:`neurise.schema.Schema` translates user data into these and back.
     """
 
     groups: ClassVar[Mapping[str, type]] = {}
