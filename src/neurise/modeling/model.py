@@ -20,7 +20,8 @@ from neurise.fields import Field
 from neurise.holdout import Split
 from neurise.modeling import loaded, partial_rows, sklearn_names
 from neurise.modeling.elbo import Elbo, bound
-from neurise.modeling.estimator import Estimator, flat, plain
+from neurise.modeling.estimator import flat, plain
+from neurise.modeling.published import Published
 from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.summary import Summary, best_scores
 from neurise.persistence import save_folder
@@ -66,7 +67,7 @@ class Request(NamedTuple):
     quiet: bool = False  # whether whoever asks looks at ``effective_samples_``, and needs no warning
 
 
-class Model(Estimator, ABC):
+class Model(Published, ABC):
     """A generative model of discrete data: ``fit``, ``sample``, ``save``.
 
     **Writing one.** A model is one file in ``models/`` (or a module of another package, named by an entry point of the group
