@@ -138,7 +138,10 @@ class Handler(BaseHTTPRequestHandler):
         elif path.endswith(".git/info/lfs/objects/batch"):
             verify = {"href": f"{self.hub.address}/verify"}
             objects = [
-                {**wanted, "actions": {"upload": {"href": f"{self.hub.address}/blobs/{wanted['oid']}"}, "verify": verify}}
+                {
+                    **wanted,
+                    "actions": {"upload": {"href": f"{self.hub.address}/blobs/{wanted['oid']}"}, "verify": verify},
+                }
                 for wanted in json.loads(body)["objects"]
             ]
             self._answer(200, {"transfer": "basic", "objects": objects})

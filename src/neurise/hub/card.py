@@ -91,7 +91,9 @@ model.sample(10, seed=0)
         told = f"The data: {_line(self.data)}.\n\n" if self.data else ""
         facts = _table(["", ""], [[name, fact] for name, fact in self.facts.items()])
         settings = "\n".join(f"- `{name}={json.dumps(value)}`" for name, value in self.settings.items())
-        changed = f"Parameters other than the defaults:\n\n{settings}" if settings else "All parameters are the defaults."
+        changed = (
+            f"Parameters other than the defaults:\n\n{settings}" if settings else "All parameters are the defaults."
+        )
         return f"## What it learnt, and how\n\n{told}{facts}\n\n{changed}\n\nWritten by neurise {self.version}."
 
     def _quality(self) -> str:
@@ -114,11 +116,15 @@ model.sample(10, seed=0)
             f"{self.evaluation['samples']:,} rows of the model, measured on {_line(str(self.evaluation['against']))} of "
             f"{_line(str(self.evaluation['data']))}. The floor is what a perfect model scores under the same conditions."
         )
-        learnt = f" The baselines learnt from {self.evaluation['baselines']}." if self.evaluation.get("baselines") else ""
+        learnt = (
+            f" The baselines learnt from {self.evaluation['baselines']}." if self.evaluation.get("baselines") else ""
+        )
         return f"## How good it is\n\n{text}{learnt}\n\n{_table([*HEADER, *others], cells)}"
 
     def _terms(self) -> str:
-        return "## Licence\n\n" + (f"`{self.licence}`" if self.licence else "None was stated; ask whoever published the model.")
+        return "## Licence\n\n" + (
+            f"`{self.licence}`" if self.licence else "None was stated; ask whoever published the model."
+        )
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:
         rows: Sequence[Mapping[str, Any]] = self.evaluation.get("rows", ())

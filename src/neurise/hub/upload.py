@@ -34,7 +34,9 @@ def uploaded(save: Callable[[Path], None], card: Card, repository: str, **option
         raise OSError(f"{where}: the hub cannot be reached ({first_line(error)}); nothing was put there") from error
     except RuntimeError as error:  # the package's word for a file that did not arrive
         cause = error.__cause__ or error
-        raise OSError(f"{where}: {first_line(error)} ({first_line(cause)}); nothing was changed there, try again") from error
+        raise OSError(
+            f"{where}: {first_line(error)} ({first_line(cause)}); nothing was changed there, try again"
+        ) from error
 
 
 def _mixin(hub: Any) -> Any:
