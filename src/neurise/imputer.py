@@ -170,7 +170,7 @@ class Imputer(Estimator):
         if frame_kind(filled) is not None:  # its columns may stand in another order than those that were fitted
             rows = as_table(filled)
             names = list(rows.names)
-        rows, frames = np.asarray(rows), need(wanted, "frames")
+        rows, frames = np.asarray(rows), need(wanted)
         if wanted == "polars":
             return frames.DataFrame({name: list(column) for name, column in zip(names, rows.T, strict=True)})
         return frames.DataFrame(rows, columns=names, index=getattr(X, "index", None))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TOKEN = "NEURISE_PLAY_TOKEN"
 """A variable with the token of the address, for a page that is to be found again after the server was started anew."""
-SHIPPED = ("glass", "potts", "digits")
+SHIPPED = ("glass", "glass_5x5", "potts", "ghz", "digits")
 
 
 def play(
