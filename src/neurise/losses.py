@@ -137,7 +137,7 @@ class TemperedScreening:
 
 
 weighted_screening, tempered_screening = WeightedScreening, TemperedScreening
-"""Losses with a parameter are called by it: ``tempered_screening(0.75)``. They are objects, so that models can be pickled."""
+"""Losses with a parameter are called by it, as in ``tempered_screening(0.75)``. They are objects, so that models can be pickled."""
 
 
 def _tempered_pair(logits: Tensor, x_u: Tensor, gamma: float) -> Tensor:

@@ -309,7 +309,7 @@ class Model(Estimator, ABC):
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns the data has: scikit-learn's name of the number of sites. There is none before ``fit``."""
+        """How many columns the data has, scikit-learn's name of the number of sites. There is none before ``fit``."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
         return self.schema_.space.sites

@@ -66,12 +66,12 @@ class Structure:
 
     @property
     def couplings(self) -> np.ndarray:
-        """J of each pair, (sites, sites): of J σσ' for two states, else of the nearest Potts coupling J 1{a = b}."""
+        """Coupling J of each pair, (sites, sites), of J σσ' for two states, else of the nearest Potts coupling J 1{a = b}."""
         return couplings_of(self.tables)
 
     @property
     def scores(self) -> np.ndarray:
-        """Strength of each pair, (sites, sites): |J| for two states, else the Frobenius norm of its table."""
+        """Strength of each pair, (sites, sites), :math:`|J|` for two states, else the Frobenius norm of its table."""
         return scores_of(self.tables)
 
     @property

@@ -61,7 +61,7 @@ class Comparison:
     rms_edges: float
     """The same over the true edges."""
     slope: float
-    """Least-squares factor from the true couplings to the recovered: an inverse temperature, where that is unknown."""
+    """Least-squares factor from the true couplings to the recovered ones, an inverse temperature where that is unknown."""
     rms_fields: float
 
     @property
