@@ -22,6 +22,13 @@ def load(path: str | Path, device: str | torch.device | None = None) -> Model:
     ``path`` is a folder, or the address of a model on the Hugging Face Hub: ``hf://owner/name``, or
     ``hf://owner/name@revision`` for a branch, a tag or a commit (extra ``hub``). Of a hub two files are downloaded, once,
     into the hub's own cache.
+
+    >>> import neurise
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> neurise.Independent().fit([[0, 1], [1, 0]]).save(folder)
+    >>> neurise.load(folder).sample(3, seed=0).shape
+    (3, 2)
     """
     place = devices.resolve(device)
     folder = downloaded(parsed(path)) if is_address(path) else Path(path)

@@ -39,10 +39,8 @@ class Published(Estimator):
 
         >>> import neurise
         >>> model = neurise.Independent().fit([[0, 1], [1, 0]] * 50)
-        >>> print(str(model.card(title="Two coins", licence="cc-by-4.0"))[:47])
-        ---
-        library_name: neurise
-        license: cc-by-4.0
+        >>> str(model.card(title="Two coins", licence="cc-by-4.0")).splitlines()[1:3]
+        ['library_name: neurise', 'license: cc-by-4.0']
         """
         from neurise.hub.card import Card
 
