@@ -103,11 +103,12 @@ def test_packages_are_built_installed_and_run(tmp_path: Path) -> None:
     assert not [name for name in held if "nltcs/" in name or name.startswith("tests")]
 
     # A fresh environment that finds torch and the others where they are, so that nothing is downloaded.
-    venv.create(tmp_path / "fresh", with_pip=True, symlinks=True)
+    venv.create(tmp_path / "fresh", symlinks=True)
     python = tmp_path / "fresh" / "bin" / "python"
     place = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path).strip()
     (Path(place) / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    run(python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel, cwd=tmp_path)
+    pip = [sys.executable, "-m", "pip", "--python", python]
+    run(*pip, "install", "-q", "--no-deps", "--no-index", wheel, cwd=tmp_path)
     where = run(python, "-c", "import neurise; print(neurise.__file__, neurise.__version__)", cwd=tmp_path)
     assert where.split() == [str(Path(place) / "neurise" / "__init__.py"), neurise.__version__]
     told = run(

@@ -1,4 +1,4 @@
-"""Reading a saved model of any kind."""
+"""Load a saved model of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``neurise play``: a page where one watches a model sample, holds sites, compares and scores."""
+"""``neurise play``: a local page to watch a model sample, hold sites, compare models and score rows."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ ACROSS = 8
 
 
 class Mnist(Experiment):
-    """Table of MMD and correlation error, and a grid of digits a method."""
+    """Table of MMD and correlation error, and one grid of digits per method."""
 
     title = "MNIST: class-conditional digits"
     reproduces = "Table 1 (a) and Figure 2: binarised MNIST, one row of samples a digit"

@@ -67,7 +67,7 @@ def in_hand(model: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
 
 
 def summary(values: Any, X: Any, weights: Any, pmf_log_prob: LogLaw | None) -> Likelihood:
-    """Average one log-likelihood a row."""
+    """Average one log-likelihood per row."""
     n, sites = as_matrix(X, "X").shape
     masses = Weights.of(weights, n, "weights")
     scores = _checked(values, n, "the model")

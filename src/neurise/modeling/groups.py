@@ -1,4 +1,4 @@
-"""Groups of parameters that models with learnt conditionals have besides the ones that everybody thinks about."""
+"""Groups of parameters that most users leave at their defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """The network beyond its width and depth.
+    """Settings of the network besides its width and depth.
 
     Args:
         heads: "shared" is one output layer for all sites, as in the paper, "site" one per site.
@@ -56,7 +56,7 @@ SOLVED = ("energy", "counts")
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """The noise beyond ``keep_prob`` and ``cycles``.
+    """Settings of the noise besides ``keep_prob`` and ``cycles``.
 
     Args:
         kind: the noise process, a file of ``neurise.noise`` that touches one site per step: "round_robin" redraws a site

@@ -273,7 +273,7 @@ class Model(Published, ABC):
         return X.learn(y, weights, validation, **own, **options)
 
     def begin_fit(self, device: str | torch.device | None) -> None:
-        """Take the parameters down as they are; nothing is learnt yet, and the schema is still to be set."""
+        """Record the parameters before fitting; nothing is learnt yet, and the schema is still to be set."""
         known = getattr(type(self), "__dataclass_fields__", vars(self))
         self.fitted_params_ = {
             name: copy.deepcopy(vars(self)[name])  # a list may be changed after fit
@@ -325,7 +325,7 @@ class Model(Published, ABC):
 
     @property
     def num_parameters_(self) -> int:
-        """How many numbers were learnt."""
+        """Number of learnt parameters."""
         self._fitted()
         return sum(tensor.numel() for tensor in self._tensors().values())
 
@@ -427,11 +427,11 @@ class Model(Published, ABC):
         return total
 
     def score_samples(self, X: Symbols, y: Any = None) -> np.ndarray:
-        """Return what :meth:`log_prob` returns: scikit-learn's name of it."""
+        """Return :meth:`log_prob` under scikit-learn's name."""
         return self.log_prob(X, y)
 
     def marginal(self, X: Symbols, y: Any = None, *, seed: int | None = 0) -> partial_rows.Marginal:
-        """Log-likelihood of what is there of each row, and its standard error: ``(log_prob, error)``, (N,) each, in nats.
+        """Log-likelihood of the values that each row has, and its standard error: ``(log_prob, error)``, (N,) each, in nats.
 
         The error is 0 where the missing values could be summed over exactly. ``seed`` is that of the particles elsewhere.
         """
@@ -499,7 +499,7 @@ class Model(Published, ABC):
         return [(torch.tensor([k], device=self.device_), weight) for k, weight in enumerate(frequencies)]
 
     def summary(self) -> Summary:
-        """Say what was chosen, from what, and how it was fitted; print it, or read it as a dict."""
+        """Summarise the data, the choices and the fit; print it, or read it as a dict."""
         schema, last = self._fitted(), self.history_[-1] if self.history_ else {}
         fitted = type(self)().set_params(**self._saved_params())  # parameters may have been changed since
         vars(fitted).update({name: value for name, value in vars(self).items() if name.endswith("_")})

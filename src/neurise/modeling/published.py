@@ -1,4 +1,4 @@
-"""What a model has to do with other people: its card, and the Hugging Face Hub."""
+"""Publish a model: its card, and the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Published(Estimator):
 
     @abstractmethod
     def summary(self) -> Summary:
-        """Say what was chosen, from what, and how it was fitted."""
+        """Summarise the data, the choices and the fit."""
 
     @abstractmethod
     def _saved_params(self) -> dict[str, Any]:
