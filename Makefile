@@ -75,7 +75,7 @@ bench: .venv/.dev  ## How fast sampling and training are, against a naive refere
 play: .venv/.play  ## Look at a model: a page of your own machine
 	$(BIN)/neurise play
 
-models: .venv/.dev  ## Fit the models that are shipped with neurise play again (about eight minutes)
+models: .venv/.dev  ## Fit and measure the models that neurise play shows by name again (about fifteen minutes)
 	$(BIN)/python benchmarks/reference_models.py
 
 clean:  ## Remove the environment and everything that was built
