@@ -11,7 +11,7 @@ BIN := .venv/bin
 INSTALL = UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install -q --python .venv '$(TORCH)' -e '.[$(1)]' \
 	|| $(BIN)/pip install -q '$(TORCH)' -e '.[$(1)]'
 
-.PHONY: help demo play docs test test-all test-cluster test-faults fuzz lint format bench models clean
+.PHONY: help demo play docs test test-all test-cluster test-faults fuzz lint format bench results models clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
@@ -71,6 +71,9 @@ format: .venv/.dev  ## Put the code in the house style
 
 bench: .venv/.dev  ## How fast sampling and training are, against a naive reference (minutes)
 	$(BIN)/neurise bench
+
+results: .venv/.dev  ## Say which rows of docs/results are older than the code they depend on
+	$(BIN)/neurise experiment check docs/results/*.jsonl
 
 play: .venv/.play  ## Look at a model: a page of your own machine
 	$(BIN)/neurise play

@@ -25,7 +25,7 @@ import torch
 import neurise
 from neurise.conditionals.known_sites import KnownSites
 from neurise.conditionals.moment_matched import MomentMatched, match
-from neurise.experiments._code import machine, version
+from neurise.experiments._code import machine, script_version
 from neurise.files import write_text
 from neurise.rows import Rows
 
@@ -48,7 +48,12 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     given = {name: value for name, value in vars(arguments).items() if name != "json"}
-    made: dict[str, Any] = {"code": version(""), "machine": machine(arguments.device), **given, "figures": []}
+    made: dict[str, Any] = {
+        "code": script_version(__file__),
+        "machine": machine(arguments.device),
+        **given,
+        "figures": [],
+    }
     for figure in figures(arguments):
         made["figures"].append(figure)
         print(json.dumps(figure), flush=True)

@@ -24,7 +24,7 @@ from quality_tasks._fit import Row
 import neurise
 from neurise.energies.learning import Learnt, learn
 from neurise.enumeration import pairwise_law
-from neurise.experiments._code import machine, version
+from neurise.experiments._code import machine, script_version
 from neurise.files import write_text
 from neurise.rows import Rows
 
@@ -70,7 +70,7 @@ def main() -> None:
     arguments = parser.parse_args()
     made: dict[str, Any] = {
         "command": " ".join(["python benchmarks/energies.py", *sys.argv[1:]]),
-        "code": version(""),
+        "code": script_version(__file__),
         "machine": machine(arguments.device),
         "rows": list[Row](),
     }

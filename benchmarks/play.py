@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from neurise.experiments._code import machine, version
+from neurise.experiments._code import machine, script_version
 from neurise.modeling import by_tokens
 from neurise.player.asking import FIRST, GROUP, MANY_SITES
 from neurise.player.open import opened as opened_stage
@@ -159,7 +159,7 @@ def main() -> None:
     if asked.json is not None:
         load = [round(part, 1) for part in os.getloadavg()]
         made = {
-            "code": version(""),
+            "code": script_version(__file__),
             "machine": machine("cpu"),
             "cores": os.cpu_count(),
             "load": load,

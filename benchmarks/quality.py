@@ -39,7 +39,7 @@ import torch
 from quality_tasks._fit import Row, excess
 
 import neurise
-from neurise.experiments._code import machine, version
+from neurise.experiments._code import machine, script_version
 from neurise.files import write_text
 
 TASKS = sorted(name for _, name, _ in pkgutil.iter_modules(quality_tasks.__path__) if not name.startswith("_"))
@@ -111,7 +111,7 @@ def main() -> None:
     task: ModuleType = importlib.import_module(f"quality_tasks.{arguments.what}")
     made: dict[str, Any] = {
         "command": " ".join(["python benchmarks/quality.py", *sys.argv[1:]]),
-        "code": version(""),
+        "code": script_version(__file__),
         "machine": machine(arguments.device),
         "model": str(neurise.NeurISE().set_params(**arguments.settings)),
         "rows": list[Row](),

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 import neurise
-from neurise.experiments._code import version
+from neurise.experiments._code import script_version
 
 LEVELS = 10
 KINDS: dict[str, dict[str, Any]] = {
@@ -118,7 +118,7 @@ def main() -> None:
         show(name, part)
     if chosen.output is not None:
         machine = {"machine": platform.machine(), "python": platform.python_version(), "torch": torch.__version__}
-        facts = {"rows": 8, "sites": 4, "steps": 2, "threads": 1, **machine, "code": version("theory")["digest"]}
+        facts = {"rows": 8, "sites": 4, "steps": 2, "threads": 1, **machine, "code": script_version(__file__)["digest"]}
         chosen.output.write_text(json.dumps({"settings": facts, **found}, indent=1) + "\n")
 
 

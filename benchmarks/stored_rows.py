@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 import neurise
-from neurise.experiments._code import version
+from neurise.experiments._code import script_version
 
 PART = 1_000_000
 STATES = 4
@@ -55,7 +55,7 @@ def main() -> None:
             "command": command(arguments),
             "machine": f"{platform.machine()}, {os.cpu_count()} cores",
             "torch": torch.__version__,
-            "code": version("theory")["digest"],
+            "code": script_version(__file__)["digest"],
             "rows": arguments.rows,
             "sites": arguments.sites,
             "files": len(list(folder.glob("*.parquet"))),

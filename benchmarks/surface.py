@@ -30,7 +30,7 @@ import torch
 from surface_page import write_page
 
 import neurise
-from neurise.experiments._code import machine, version
+from neurise.experiments._code import machine, script_version
 from neurise.experiments._measure import derived, draw
 from neurise.files import write_text
 from neurise.laws import distance
@@ -122,7 +122,7 @@ def measure(arguments: argparse.Namespace) -> None:
         if made["scale"] != scale:
             sys.exit(f"{path} was measured with other settings, {made['scale']}; write to another file")
     command = " ".join(["python benchmarks/surface.py", *sys.argv[1:]])
-    made["runs"].append({"command": command, "code": version(""), "machine": machine(arguments.device)})
+    made["runs"].append({"command": command, "code": script_version(__file__), "machine": machine(arguments.device)})
     done = {(point["method"], point["rows"], point["instance"]) for point in made["points"]}
     for instance in arguments.instances or scale["instances"]:
         data = neurise.datasets.edwards_anderson(side=scale["side"], seed=instance)

@@ -77,6 +77,7 @@ def row(
         "machine": MACHINE,
         "started": "2026-01-02T03:04:05+00:00",
         "seconds": 1.5,
+        "beside": 0,
     } | changes
 
 

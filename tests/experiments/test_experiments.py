@@ -137,7 +137,7 @@ def test_a_group_trains_the_models_that_its_cells_name() -> None:
 def test_methods_have_equally_many_parameters() -> None:
     from neurise.comparison import count_parameters
     from neurise.experiments._laws import spin_glass
-    from neurise.experiments._methods import COMPARED, build
+    from neurise.experiments._method_table import COMPARED
 
     data = spin_glass(5, 0)
     given = {"width": 128, "depth": 2, "batch_size": 64}
@@ -188,7 +188,7 @@ def test_tables_average_over_seeds_and_leave_out_what_is_missing() -> None:
     assert found.mean == 2.0
     assert found.spread == pytest.approx(math.sqrt(2))  # of two values that differ by two
     assert found.floor == 1.0
-    assert entry(rows, "absent") == (None, None, None, 0)
+    assert entry(rows, "absent") == (None, None, None, 0, None, {})
 
 
 def test_missing_data_fail_their_cells_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_experiments import Fake, Grouped
 
 from neurise.experiments import grid, store
 from neurise.experiments._code import version
+from neurise.experiments.parts.planning import parts
 
 
 def lines(path: Path) -> list[dict[str, object]]:
@@ -67,7 +69,7 @@ def test_a_row_says_what_made_it(tmp_path: Path) -> None:
     assert row == lines(results)[0]
     assert row["parameters"] == {"method": "plain", "number": 0}
     assert (row["seed"], row["metrics"], row["status"]) == (3, {"square": 0.3, "threads": 1}, "done")
-    assert row["code"] == version("fake")
+    assert row["code"] == version(Fake(), "plain")
     assert {"torch", "python", "device", "cores"} <= row["machine"].keys()
     assert row["command"] is None  # nobody typed one
     assert row["seconds"] >= 0
@@ -123,8 +125,8 @@ def test_rows_of_other_code_do_not_count_unless_asked_for(tmp_path: Path, monkey
     results = tmp_path / "r.jsonl"
     grid.run(Fake(trials=1), "smoke", results, executor="serial")
     other = {"neurise": "9", "digest": "other"}
-    monkeypatch.setattr("neurise.experiments.parts.unit.version", lambda name: other)
-    monkeypatch.setattr("neurise.experiments.grid.version", lambda name: other)
+    monkeypatch.setattr("neurise.experiments.parts.unit.version", lambda *_: other)
+    monkeypatch.setattr("neurise.experiments._code.version", lambda *_: other)
     kept = grid.run(Fake(trials=1), "smoke", results, executor="serial", any_code=True)
     assert (kept.before, kept.done, kept.other_code) == (6, 0, 0)
     assert len(kept.rows) == 6
@@ -179,6 +181,32 @@ def test_processes_that_die_take_no_other_cell_with_them(tmp_path: Path) -> None
     assert (lost.done, lost.failed) == (2, 1)
     assert [row["status"] for row in lost.rows] == ["done", "failed", "done"]
     assert "process" in next(row["error"] for row in lost.rows if row["error"])
+
+
+def test_a_run_ends_in_time_and_the_same_call_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, clock = tmp_path / "r.jsonl", [0.0]
+    monkeypatch.setattr("neurise.experiments.grid.time.monotonic", lambda: clock[0])
+    ran = Fake.run
+
+    def slow(self: Fake, *given: Any) -> Any:
+        clock[0] += 10.0  # each cell takes ten seconds
+        return ran(self, *given)
+
+    monkeypatch.setattr(Fake, "run", slow)
+    first = grid.run(Fake(trials=1), "smoke", results, executor="serial", seconds=35)
+    assert (first.done, first.missing) == (3, 3)  # a fourth would end at 40
+    second = grid.run(Fake(trials=1), "smoke", results, executor="serial", seconds=35)
+    assert (second.before, second.done, second.missing) == (3, 3, 0)
+
+
+def test_a_plan_says_what_is_left_and_how_long_it_takes(tmp_path: Path) -> None:
+    results, fake = tmp_path / "r.jsonl", Fake(trials=2)
+    grid.run(fake, "smoke", results, executor="serial", methods=["plain"], trials=1)
+    units = grid.plan(fake, "smoke")
+    rows = [{**row, "seconds": 4.0} for row in store.read(results).rows]
+    plain, odd = parts(units, grid.missing(fake, units, results), rows)
+    assert (plain.method, plain.cells, plain.units, plain.left, plain.seconds) == ("plain", 6, 6, 3, 12.0)
+    assert (odd.method, odd.left, odd.seconds) == ("odd", 6, None)
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from neurise.metrics import kde
+from neurise.metrics.kde import _chosen, _moved
+from neurise.space import Space
 
 
 def log_density(x: np.ndarray, samples: np.ndarray, bandwidth: float, states: int) -> np.ndarray:
@@ -63,7 +65,8 @@ def test_bandwidth_is_the_best_by_leave_one_out(states: int) -> None:
     lam = result.bandwidth
     share = ((1 - lam) ** (6 - d) * (lam / (states - 1)) ** d / np.exp(expected)[:, None]).mean(axis=0)
     error = math.sqrt(expected.var(ddof=1) / len(expected) + share.var(ddof=1) / len(share))
-    assert result.log_density.error == pytest.approx(error, rel=1e-6)
+    known = kde(samples, reference, alphabet=range(states), bandwidth=lam).log_density
+    assert known.error == pytest.approx(error, rel=1e-6)
 
 
 def test_far_rows_do_not_underflow() -> None:
@@ -119,3 +122,28 @@ def test_bad_input_is_refused() -> None:
         kde(rows, np.ones((2, 3), int))
     with pytest.raises(ValueError, match="not in the alphabet"):
         kde(rows, rows + 1, alphabet=[0, 1])
+
+
+@pytest.mark.parametrize("states", [2, 3])
+def test_each_sample_moves_the_fitted_bandwidth_as_far_as_weighing_it_more_does(states: int) -> None:
+    """To first order, by differences: the best bandwidth with one sample weighing a little more."""
+    rng = np.random.default_rng(states)
+    samples = np.where(rng.random((12, 5)) < 0.7, 0, rng.integers(0, states, (12, 5)))
+    space, x = Space(5, states), torch.from_numpy(samples).to(torch.uint8)
+    log_odds = _chosen(x, space, None)
+    distance = np.rint(5 * cdist(samples, samples, "hamming"))
+
+    def best(weights: np.ndarray) -> float:
+        def loss(theta: float) -> float:
+            kernel = np.exp(distance * theta) / (1 + (states - 1) * math.exp(theta)) ** 5
+            np.fill_diagonal(kernel, 0)
+            # Each sees the others by their weights; these sum to n - w_i.
+            density = kernel @ weights / (weights.sum() - weights)
+            return -float(weights @ np.log(density))
+
+        near = float(log_odds)
+        return float(minimize_scalar(loss, bounds=(near - 1, near + 1), method="bounded", options={"xatol": 1e-10}).x)
+
+    step, start = 1e-3, np.ones(12)
+    moved = [(best(start + step * np.eye(12)[j]) - best(start - step * np.eye(12)[j])) / (2 * step) for j in range(12)]
+    np.testing.assert_allclose(_moved(x, log_odds, space).numpy() / 12, moved, atol=2e-3 * np.abs(moved).max() + 1e-4)

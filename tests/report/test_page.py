@@ -85,7 +85,7 @@ def test_tables_to_download_hold_the_numbers(everything: str) -> None:
     assert "ising_curves-smoke-tv.svg" in found
     lines = list(csv.reader(io.StringIO(base64.b64decode(found["ising_curves-smoke-tv.csv"]).decode())))
     assert lines[0] == ["series", "rows", "mean", "standard_deviation", "cells"]
-    assert {line[0] for line in lines[1:]} >= {"NeurISE", "GGM", "SEDD", "D3PM", "DFM"}
+    assert {line[0] for line in lines[1:]} >= {f"{name}, exact" for name in ("NeurISE", "GGM", "SEDD", "D3PM", "DFM")}
 
 
 def test_failed_and_missing_cells_are_told(tmp_path: Path) -> None:
@@ -100,15 +100,20 @@ def test_failed_and_missing_cells_are_told(tmp_path: Path) -> None:
 def test_methods_that_were_not_run_are_named(tmp_path: Path) -> None:
     rows = report_rows.rows("ising_curves", methods=["neurise", "ggm"])
     made = build([report_rows.write(tmp_path / "r.jsonl", rows)])
-    assert "Not run here: SEDD, D3PM, DFM, NeurISE committee." in made.html
+    assert "Not run here: NeurISE, the paper&#x27;s form, SEDD, D3PM, DFM, NeurISE committee." in made.html
     assert "--methods neurise,ggm" in made.html
+
+
+PARTS = ("100, 10000", "1000 in 1 of 2 trials")
 
 
 def test_what_was_never_begun_is_named_with_its_values_and_trials(tmp_path: Path) -> None:
     rows = report_rows.rows("ising_curves", "laptop", trials=1, methods=["neurise", "memorize"])
     begun = [row for row in rows if row["parameters"]["rows"] == 1000 and row["seed"] == 0]
     html = build([report_rows.write(tmp_path / "r.jsonl", begun)]).html
-    assert "Not run here: GGM, SEDD, D3PM, DFM, NeurISE committee; rows 100, 10000; 1 of 2 trials." in html
+    named = "NeurISE, the paper&#x27;s form, GGM, SEDD, D3PM, DFM, NeurISE committee; "
+    named += "; ".join(f"NeurISE, memorised rows rows {part}" for part in PARTS)
+    assert f"Not run here: {named}." in html
     whole = build([report_rows.write(tmp_path / "all.jsonl", report_rows.rows("ghz", trials=1))]).html
     assert "Not run here" not in whole
 
@@ -136,7 +141,7 @@ def test_methods_stand_in_their_order_whichever_was_finished_first(tmp_path: Pat
     html = build([report_rows.write(tmp_path / "r.jsonl", rows[::-1])]).html
     table = html[html.index('id="ising_curves-smoke-summary"') :]
     heads = re.findall(r'<th scope="row">(.*?)</th>', table)
-    assert heads[:5] == ["NeurISE", "GGM", "SEDD", "D3PM", "DFM"]
+    assert heads[:6] == ["NeurISE", "NeurISE, the paper&#x27;s form", "GGM", "SEDD", "D3PM", "DFM"]
 
 
 def test_columns_that_nobody_measured_are_left_out_and_a_common_floor_stands_once(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def _print_block(block: Block, table: Table) -> None:
     mean = (
         f"mean of {counts[0]}{'' if len(counts) == 1 else f' to {counts[-1]}'}" if counts[-1] > 1 else "one cell each"
     )
-    legend = ["", ", ± standard deviation", ", ± standard deviation (floor)"][detail]
+    legend = ["", ", ± over trials", ", ± over trials (floor)"][detail]
     title = f"{visible(block.title)} ({mean}{legend if counts[-1] > 1 else ''})"
     print_table(title, heads, lines, numbers=numbers)
 

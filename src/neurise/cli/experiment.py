@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from neurise.cli._experiment_files import check, merge
+from neurise.cli._experiment_plan import plan
+from neurise.cli._experiment_tune import tune
 from neurise.cli._output import Device, Json, Seed, print_json, print_table, say
 from neurise.cli._verb import INTERRUPTED, verb
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from neurise.experiments.grid import RunSummary
 
 experiment = typer.Typer(
-    help="Run the experiments of the paper, list them, and look at results. All three take --json and --debug.",
+    help="Run the experiments of the paper, list them, and look at results. All of these take --json and --debug.",
     no_args_is_help=True,
 )
 RESULTS = Path("results.jsonl")
@@ -87,6 +90,9 @@ def run(
     any_code: Annotated[
         bool, typer.Option("--any-code", help="Keep cells that another version of the code has finished.")
     ] = False,
+    seconds: Annotated[
+        float | None, typer.Option(help="Begin nothing that would end later; the same command goes on.", min=0)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run an experiment; what is in the results file already is not run again.
@@ -116,6 +122,7 @@ def run(
         command=command_line(
             name, scale, methods=chosen, seed=seed, trials=trials, only=only or [], grouped=grouped, device=device
         ),
+        seconds=seconds,
     )
     _tell(summary, results)
     if as_json:
@@ -140,6 +147,7 @@ def show(
     from neurise import experiments
     from neurise.cli._experiment_tables import print_rows, visible
     from neurise.experiments import grid, store
+    from neurise.experiments.parts.age import by_code
 
     contents = store.read(results)
     for line in store.told(results, contents.left_out):
@@ -148,12 +156,8 @@ def show(
         rows = [{key: entry for key, entry in row.items() if key != "arrays"} for row in contents.rows]
         print_json({"results": str(results), "left_out": contents.left_out, "rows": rows})
         return
-    parts: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in contents.rows:
-        parts.setdefault((row["experiment"], row["scale"], row["code"]["digest"]), []).append(row)
-    for (name, scale, code), rows in parts.items():
-        made = f"neurise {rows[-1]['code']['neurise']}, code {code}"
-        typer.echo(visible(f"{name}, {scale}: {_counted(rows)}, by {made}"))
+    for (name, scale, code), rows in by_code(contents.rows).items():
+        typer.echo(visible(f"{name}, {scale}: {_counted(rows)}, {code}"))
         if name in experiments.names():
             one = experiments.find(name)
             print_rows(one, grid.in_order(one, scale, rows))
@@ -185,8 +189,8 @@ def _tell(summary: RunSummary, results: Path) -> None:
             f"{results} has {summary.other_code} of these cells from another version of the code; they are kept there and do "
             "not count: --any-code takes them"
         )
-    if len(summary.codes) > 1:
-        say(f"warning: the code changed while the cells ran; rows of {len(summary.codes)} versions are in {results}")
+    if summary.versions > 1:
+        say(f"warning: the code changed while the cells ran; rows of {summary.versions} versions are in {results}")
 
 
 def _sentence(summary: RunSummary, results: Path) -> str:
@@ -215,4 +219,8 @@ def _facts(summary: RunSummary, name: str, scale: str, results: Path) -> dict[st
 
 experiment.command("list")(verb(show_list))
 experiment.command("run", no_args_is_help=True)(verb(run))
+experiment.command("plan", no_args_is_help=True)(verb(plan))
 experiment.command("show", no_args_is_help=True)(verb(show))
+experiment.command("tune", no_args_is_help=True)(verb(tune))
+experiment.command("check", no_args_is_help=True)(verb(check))
+experiment.command("merge", no_args_is_help=True)(verb(merge))

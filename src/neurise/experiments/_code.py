@@ -3,46 +3,70 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import platform
+import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from neurise import discovery
 from neurise._version import __version__
+from neurise.experiments.base import Experiment
+from neurise.experiments.parts.sources import PACKAGE, digest_of
 
-WITHOUT_INFLUENCE = ("bench", "cli", "drawing", "executors", "progress", "report", "tune", "tuning")
-"""Parts of the package that show results or spread work, and change no metric."""
-SHOWING = (
-    "__init__",
-    "_published",
-    "_code",
-    "figures",
-    "command",
-    "summary",
-    "unit",
-    "grid",
-    "store",
-    "_row_form",
-    "_unknown",
-)
-"""Those of the experiments themselves."""
+if TYPE_CHECKING:
+    from neurise.experiments.parts.method import Method
+
+
+def version(experiment: Experiment, method: str | None = None) -> dict[str, str]:
+    """Identify the code that makes the metrics of an experiment's cells with a method: the version, and a digest.
+
+    The digest is of the files that the experiment and the model of the method import, of what these import in turn, and of
+    the settings that the method has. A change anywhere else leaves it.
+    """
+    return {"neurise": __version__, "digest": _digest(type(experiment).__module__, method)}
+
+
+def script_version(path: str | Path) -> dict[str, str]:
+    """Identify the code of a script, with what it imports and the files of a folder ``NAME_tasks`` beside it."""
+    place = Path(path)
+    tasks = sorted(place.with_name(f"{place.stem}_tasks").glob("*.py"))
+    return {"neurise": __version__, "digest": digest_of([place, *tasks])}
+
+
+def is_current(experiment: Experiment, row: Mapping[str, Any]) -> bool | None:
+    """Whether the code that there is now made a row; None where the code of its method is not here."""
+    method = row["parameters"].get("method")
+    try:
+        return bool(row["code"]["digest"] == version(experiment, method)["digest"])
+    except (OSError, ImportError, ValueError):
+        return None
 
 
 @cache
-def version(experiment: str) -> dict[str, str]:
-    """Identify the code that makes the metrics of an experiment: the version, and a digest of the sources."""
-    root = Path(__file__).parent.parent
-    here = Path(__file__).parent.name
-    others = {*SHOWING, *discovery.names(__package__)} - {experiment}
-    total = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        parts = path.relative_to(root).with_suffix("").parts
-        if parts[0] in WITHOUT_INFLUENCE or (parts[0] == here and parts[-1] in others):
-            continue
-        total.update("/".join(parts).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-    return {"neurise": __version__, "digest": total.hexdigest()[:12]}
+def _digest(module: str, method: str | None) -> str:
+    roots: list[str | Path] = [_root(module)]
+    settings = ""
+    if method is not None and (found := _found(method)) is not None:
+        roots.append(_root(found.kind.__module__, inspect.getfile(found.kind)))
+        settings = repr((found.model, sorted(found.settings.items()), found.form, found.trains))
+    return hashlib.sha256(f"{digest_of(roots)} {settings}".encode()).hexdigest()[:12]
+
+
+def _root(module: str, file: str | None = None) -> str | Path:
+    """Return a module of the package by its name, and one from outside by its file."""
+    if module.partition(".")[0] == PACKAGE:
+        return module
+    return Path(file or str(sys.modules[module].__file__))
+
+
+def _found(method: str) -> Method | None:
+    """Return the method of a cell; None for a name that is the experiment's own, as that of real rows."""
+    from neurise.experiments._methods import is_model, named
+
+    return named(method) if is_model(method) else None
 
 
 def machine(device: str | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ SIZES = (100, 320, 1000, 3200, 10_000, 32_000, 100_000)
 """Numbers of rows in the paper: two a decade."""
 
 ROWS = Field("rows", "training rows N")
-TV = Field("tv", "total variation")
+TV = Field("tv", "total variation", exact="exact_tv")
 MEMORISED = Field("memorised_tv", "memorising the rows")
 FLOOR = Field("tv_floor", "as many exact samples")
 SECONDS = Field("train_seconds", "training time, s")
@@ -39,6 +40,14 @@ class LawExperiment(Experiment):
     @abstractmethod
     def judge(self, model: Model, data: Dataset, rows: np.ndarray, drawn: np.ndarray, cell: Cell) -> Mapping[str, Any]:
         """Compare what was drawn, and the model itself, with the law."""
+
+    def rows_to_search_on(self, parameters: Mapping[str, Scalar], seed: int) -> Dataset:
+        """Draw rows that no cell learns from."""
+        from neurise.experiments._measure import derived
+
+        data = self.law(parameters)
+        rows = data.sample(int(parameters["rows"]), seed=derived(5, seed))  # type: ignore[arg-type]
+        return replace(data, train=rows, test=None)
 
     def run(self, cell: Cell, device: str | None) -> Outcome:
         """Train and compare one model."""
@@ -71,13 +80,14 @@ class LawExperiment(Experiment):
         return data, data.sample(size, seed=derived(1, cell.seed, instance, size)), build(cell.parameters, data)
 
     def _judged(self, model: Model, data: Dataset, rows: np.ndarray, cell: Cell, seconds: float) -> Outcome:
-        from neurise.experiments._measure import derived, draw
+        from neurise.experiments._measure import budget, derived, draw, used_rows
 
         drawn, sampling = draw(model, int(cell.parameters["draws"]), derived(2, cell.seed))  # type: ignore[arg-type]
         found = self.judge(model, data, rows, drawn, cell)
         return Outcome(
-            {**found, "parameters": model.num_parameters_},
+            {**found, **used_rows(rows, drawn), "parameters": model.num_parameters_},
             {"train_seconds": seconds, "sample_seconds": sampling},
+            budget=budget(model),
         )
 
 
@@ -100,10 +110,10 @@ def tv_against_rows(series: str, panel: str | None = None, caption: str = "") ->
 
 def time_against_rows(series: str, panel: str | None = None, caption: str = "") -> Figure:
     """Training time against the number of rows."""
-    return Figure("training_time", "Training time", ROWS, (SECONDS,), series, panel, caption=caption)
+    return Figure("training_time", "Training time", ROWS, (SECONDS,), series, panel, times=True, caption=caption)
 
 
 def tv_table(rows: str, *more: Column) -> Table:
     """Total variation and training time, a table for each number of rows."""
-    columns = (Column(TV, "tv_floor"), Column(Field("exact_tv", "exact TV")), *more, Column(SECONDS))
+    columns = (Column(TV, "tv_floor"), Column(Field("exact_tv", "exact TV")), *more, Column(SECONDS, times=True))
     return Table("summary", "By number of training rows", rows, columns, by="rows")

@@ -46,14 +46,20 @@ def train(model: Model, X: np.ndarray, y: Any = None, **options: Any) -> float:
 
 
 def train_together(
-    models: Sequence[Model], sets: Sequence[np.ndarray], seeds: Sequence[int], *, device: str | None, max_steps: int
+    models: Sequence[Model],
+    sets: Sequence[np.ndarray],
+    seeds: Sequence[int],
+    *,
+    labels: Sequence[Any] | None = None,
+    device: str | None,
+    max_steps: int | None,
 ) -> tuple[list[Model], float]:
     """Fit models of equal settings to data of equal shape as one batched computation; return the seconds for each."""
     from neurise.modeling.many import fit_many
 
     _load_once()
     began = time.perf_counter()
-    fitted = list(fit_many(models, sets, seeds=seeds, device=device, max_steps=max_steps, verbose=False))
+    fitted = list(fit_many(models, sets, labels, seeds=seeds, device=device, max_steps=max_steps, verbose=False))
     if any(model.stopped_ == "interrupted" for model in fitted):
         raise KeyboardInterrupt
     return fitted, (time.perf_counter() - began) / len(models)
@@ -93,6 +99,24 @@ def correlation(drawn: np.ndarray, reference: np.ndarray, other: np.ndarray | No
         "correlation_rms": float(found.rms),
         "correlation_frobenius": float(found.frobenius),
     }
+
+
+def budget(model: Model) -> dict[str, str | int | float | bool | None]:
+    """Say what a model was trained with: its last step, rows a step, size, loss and learning rate, where it has them."""
+    given, chosen = model.get_params(), getattr(model, "chosen_", None)
+    found: dict[str, Any] = {name: given[name] for name in ("width", "depth", "loss") if name in given}
+    found["learning_rate"] = getattr(chosen, "learning_rate", given.get("training__learning_rate"))
+    found["batch_size"] = getattr(chosen, "batch_size", given.get("training__batch_size"))
+    history = getattr(model, "history_", None)
+    found["steps"] = history[-1]["step"] if history else None
+    known = str | int | float | None
+    return {name: entry for name, entry in found.items() if isinstance(entry, known) and entry is not None}
+
+
+def used_rows(rows: np.ndarray, drawn: np.ndarray, held: np.ndarray | None = None) -> Metrics:
+    """Say how many rows were learnt from, how many were drawn, and with how many real rows these were compared."""
+    compared = {} if held is None else {"compared_with": len(held)}
+    return {"learnt_from": len(rows), "drawn": len(drawn), **compared}
 
 
 def mean_of(parts: Sequence[Mapping[str, float | None]]) -> Metrics:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neurise import discovery, presets
+from neurise.experiments._method_table import METHODS
 from neurise.experiments._unknown import unknown
+from neurise.experiments.parts.method import ALONE, Method
 from neurise.experiments.parts.method_names import FILE, read
 
 if TYPE_CHECKING:
@@ -31,72 +33,13 @@ SETTINGS = {
 """Parameters of a cell that are handed to the model, where it has them, and their names there."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """A model with the settings that make it this method."""
-
-    label: str
-    model: str  # a name that discovery knows, or FILE.py:Class
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    form: str | None = None  # a class method of the model that makes it, where the constructor does not
-    trains: bool = True  # whether the steps and the groups of an experiment are for it
-
-    @property
-    def kind(self) -> type[Model]:
-        """The class of the model."""
-        if FILE in self.model:
-            found: type[Model] = outside_class(self.model)
-        else:
-            found = discovery.find("neurise.models", self.model)
-        return found
-
-    def make(self, **parameters: Any) -> Model:
-        """Make the untrained model; its own settings win over those that are given."""
-        made: Model = self.kind() if self.form is None else getattr(self.kind, self.form)()
-        return made.set_params(**{**parameters, **self.settings})
-
-
 LEARNING_RATE = 2e-3
 """Of every method, where a cell names no other: NeurISE would otherwise choose one by the number of rows."""
-ALONE: Mapping[str, Any] = {"members": 1, "architecture__pairwise": False}
-"""One network without pairwise terms, as the other methods have."""
-
-METHODS: Mapping[str, Method] = {
-    "neurise": Method("NeurISE", "neurise", ALONE),
-    "ggm": Method("GGM", "ggm", {"keep_prob": 0.2, "cycles": 3, **ALONE}),
-    "sedd": Method("SEDD", "sedd"),
-    "d3pm": Method("D3PM", "d3pm"),
-    "dfm": Method("DFM", "dfm"),
-    "neurise_committee": Method("NeurISE committee", "neurise", {"members": 4, "architecture__pairwise": True}),
-    "neurise_paper": Method("NeurISE, the paper's form", "neurise", form="paper"),
-    "neurise_soft": Method("NeurISE, soft noise", "neurise", {"keep_prob": 0.2, "cycles": 3, **ALONE}),
-    "neurise_cross_entropy": Method("NeurISE, cross-entropy", "neurise", {"loss": "cross_entropy", **ALONE}),
-    "d3pm_published": Method("D3PM, published posterior", "d3pm", {"posterior": "published"}),
-    "d3pm_absorbing": Method("D3PM, absorbing", "d3pm", {"noise": "absorbing"}),
-    "pairwise": Method("pairwise", "pairwise", trains=False),
-    "independent": Method("independent", "independent", trains=False),
-    "memorize": Method("memorised rows", "memorize", trains=False),
-}
 PRESET = "preset:"
 """A method that begins so is a configuration that is shipped, as it was found: with its own width and batches."""
 METHOD_CODE = "method_code"
 """The parameter of a cell that identifies the code of a method from outside."""
 ANY_MODEL = "any model of the library or of an installed package, and mine.py:Model for a class in a file"
-COMPARED = ("neurise", "ggm", "sedd", "d3pm", "dfm")
-"""The five of the paper."""
-
-
-def outside_class(text: str) -> Any:
-    """Load the model class of ``FILE.py:Class``."""
-    from neurise.modeling.model import Model
-
-    path, _, name = text.rpartition(":")
-    found = discovery.in_file(path, name)
-    if not (isinstance(found, type) and issubclass(found, Model)):
-        raise ValueError(
-            f"{text!r}: {name} is no model; a model derives from a class of neurise.modeling (see CONTRIBUTING.md)"
-        )
-    return found
 
 
 def labelled(*names: str) -> dict[str, str]:
@@ -130,12 +73,18 @@ def _without_settings(base: str) -> Method:
         return Method(f"preset {shipped.name}", shipped.model, settings)
     if base in METHODS:
         return METHODS[base]
-    if FILE not in base and base not in discovery.names("neurise.models"):
+    if not is_model(base):
         raise unknown("method", base, [*METHODS, *discovery.names("neurise.models")], ANY_MODEL)
     from neurise.modeling.trained import TrainedModel
 
     found = Method(base, base)
     return replace(found, trains=issubclass(found.kind, TrainedModel))
+
+
+def is_model(method: str) -> bool:
+    """Whether a name stands for a model that is made here, and not for something that an experiment does itself."""
+    base = read(method).base
+    return base.startswith(PRESET) or base in METHODS or FILE in base or base in discovery.names("neurise.models")
 
 
 def identity(method: str) -> dict[str, str]:

@@ -117,6 +117,8 @@ NEEDED: Mapping[str, Check] = {
 OPTIONAL: Mapping[str, Check] = {
     "cells": _wants("a whole number from 1 on", lambda value: _is_whole(value) and 0 < value < MOST_SEED),
     "arrays": _entries(picture),
+    "budget": _entries(scalar),
+    "beside": _wants("a whole number from 0 on", lambda value: _is_whole(value) and 0 <= value < MOST_SEED),
     "error": text_or_none,
     "traceback": text_or_none,
     "warnings": _wants("a list of texts", lambda value: isinstance(value, list) and all(map(_is_text, value))),

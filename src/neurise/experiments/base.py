@@ -9,9 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from neurise.experiments.parts.figures import Figure, SampleGrid, Table
+
+if TYPE_CHECKING:
+    from neurise.dataset import Dataset
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 SCALES = ("smoke", "laptop", "paper")
@@ -53,6 +56,7 @@ class Outcome(NamedTuple):
     metrics: Mapping[str, float | None]
     times: Mapping[str, float] = {}
     arrays: Mapping[str, Mapping[str, Any]] = {}
+    budget: Mapping[str, Scalar] = {}  # what the model was given: steps, width, loss, learning rate
 
 
 class Experiment(ABC):
@@ -94,6 +98,10 @@ class Experiment(ABC):
     def run_group(self, cells: Sequence[Cell], device: str | None) -> list[Outcome]:
         """Compute cells of one group together."""
         raise NotImplementedError(f"cells of {self.name} are not trained together")
+
+    def rows_to_search_on(self, parameters: Mapping[str, Scalar], seed: int) -> Dataset:
+        """Return rows to search for settings on, none of which any cell is compared with."""
+        raise ValueError(f"{self.name} has no rows to search for settings on")
 
     def parameters(self, scale: Scale, methods: Sequence[str]) -> Iterator[dict[str, Scalar]]:
         """Give the parameters of all cells, seeds apart; the first axis changes slowest, the method fastest."""

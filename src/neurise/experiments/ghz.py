@@ -30,8 +30,8 @@ class Ghz(LawExperiment):
         "Pair correlations cannot tell the state from a classical mixture: the fidelity, which the paper lacks, can.",
         "The measurement is tetrahedral; the paper does not say which four-outcome measurement it has.",
     )
-    methods = labelled("neurise")
-    more_methods = others("neurise", "pairwise")
+    methods = labelled("neurise", "neurise_paper")
+    more_methods = others("neurise", "neurise_paper", "pairwise")
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
             1,
@@ -74,7 +74,7 @@ class Ghz(LawExperiment):
             (
                 Column(CORRELATION, "correlation_floor"),
                 Column(Field("fidelity", "fidelity"), None, lower_is_better=False),
-                Column(SECONDS),
+                Column(SECONDS, times=True),
             ),
             by="rows",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from neurise import executors
 from neurise.experiments import store, unknown
-from neurise.experiments._code import machine, version
+from neurise.experiments._code import is_current, machine
 from neurise.experiments._methods import METHOD_CODE, identity
 from neurise.experiments.base import Cell, Experiment, Scalar, digest
 from neurise.experiments.parts.unit import Unit, execute, lost
@@ -34,10 +35,15 @@ class RunSummary:
     seconds: float = 0.0
     interrupted: bool = False
     other_code: int = 0  # finished by other code before, and not counted
-    codes: set[str] = field(default_factory=set)  # digests of the code that the workers of this run had
+    codes: dict[str, set[str]] = field(default_factory=dict)  # digests of the code that workers had, by method
     left_out: dict[int, str] = field(default_factory=dict)  # lines of the results file that are no rows, and why
     rows: list[store.Row] = field(default_factory=list)
     command: str | None = None  # what new rows say they were made by
+
+    @property
+    def versions(self) -> int:
+        """How many versions of the code the rows of any one method were made by: more than one where it changed meanwhile."""
+        return max(map(len, self.codes.values()), default=0)
 
     @property
     def missing(self) -> int:
@@ -61,6 +67,7 @@ def run(
     any_code: bool = False,
     verbose: bool | None = None,
     command: str | None = None,
+    seconds: float | None = None,
 ) -> RunSummary:
     """Compute the cells that a results file lacks, and add them to it as they come.
 
@@ -69,11 +76,12 @@ def run(
     A cell is identified by experiment, scale, parameters, seed and code; with ``any_code`` cells that another version of the
     code has finished count too. A cell that fails is recorded with its error, does not stop the rest, and is tried again
     next time. Ctrl-C ends the run and keeps what is finished. ``command`` is kept in the new rows: what was typed for them.
+    With ``seconds`` nothing is begun that would, by the longest so far, end later: the same call goes on the next time.
     """
     units = plan(experiment, scale, methods=methods, seed=seed, trials=trials, only=only, grouped=grouped)
     if executors.kind_of(executor) in ("serial", "process"):
         machine(device)  # a device that is not there is refused at once
-    missing, summary = _missing(experiment, units, Path(results), any_code=any_code)
+    left, summary = _missing(experiment, units, Path(results), any_code=any_code)
     summary.command = command
     began = time.monotonic()
     progress = Progress(
@@ -84,15 +92,14 @@ def run(
         fraction=summary.before / summary.cells,
     )
     try:
-        _work(experiment, missing, Path(results), executor, workers, device, summary, progress)
+        until = math.inf if seconds is None else began + seconds
+        _work(experiment, left, Path(results), executor, workers, device, summary, progress, until)
     except KeyboardInterrupt:
         summary.interrupted = True
     finally:
         progress.close()
     summary.seconds = time.monotonic() - began
-    summary.rows = _rows(
-        units, Path(results), None if any_code else {version(experiment.name)["digest"], *summary.codes}
-    )
+    summary.rows = _rows(experiment, units, Path(results), None if any_code else summary.codes)
     return summary
 
 
@@ -124,6 +131,11 @@ def plan(
         name = digest(shared) if together and experiment.groupable(cell.parameters) else cell.key
         groups.setdefault(name, []).append(cell)
     return [Unit(tuple(members)) for members in groups.values()]
+
+
+def missing(experiment: Experiment, units: list[Unit], results: str | Path) -> list[Unit]:
+    """Return the units of a plan that a results file lacks."""
+    return _missing(experiment, units, Path(results), any_code=False)[0]
 
 
 Methods = Mapping[str, Sequence[Mapping[str, Scalar]]]
@@ -211,16 +223,22 @@ def _missing(
 
 
 def _counts(row: store.Row, experiment: Experiment, *, any_code: bool) -> bool:
-    own = any_code or row["code"]["digest"] == version(experiment.name)["digest"]
-    return bool(own and row["experiment"] == experiment.name and row["status"] == "done")
+    own = row["experiment"] == experiment.name and row["status"] == "done"
+    return bool(own and (any_code or is_current(experiment, row)))
 
 
-def _rows(units: Iterable[Unit], results: Path, codes: set[str] | None) -> list[store.Row]:
+def _method(row: store.Row) -> str:
+    return str(row["parameters"].get("method"))
+
+
+def _rows(
+    experiment: Experiment, units: Iterable[Unit], results: Path, codes: Mapping[str, set[str]] | None
+) -> list[store.Row]:
     """The rows of the cells that were asked for, in their order: finished ones, and errors of the others."""
     found: dict[tuple[str, str], store.Row] = {}
     for row in store.read(results).rows if results.exists() else []:
         place = (row["key"], row["unit"])
-        if codes is None or row["code"]["digest"] in codes:
+        if codes is None or row["code"]["digest"] in codes.get(_method(row), ()) or is_current(experiment, row):
             found[place] = row if place not in found or row["status"] == "done" else found[place]
     places = [(cell.key, unit.key) for unit in units for cell in unit.cells]
     return [found[place] for place in places if place in found]
@@ -235,13 +253,17 @@ def _work(
     device: str | None,
     summary: RunSummary,
     progress: Progress,
+    until: float,
 ) -> None:
-    """Keep an executor busy until nothing is left; where its processes die, start it anew."""
-    pending, attempts = deque(units), Counter[str]()
+    """Keep an executor busy until nothing is left, or the time is over; where its processes die, start it anew."""
+    pending, attempts, beside, longest = deque(units), Counter[str](), 0, 0.0
+    begun: dict[str, float] = {}
 
     def keep(rows: list[store.Row]) -> None:
-        store.append(results, [{**row, "command": summary.command} for row in rows])
-        summary.codes |= {row["code"]["digest"] for row in rows}
+        told = {"command": summary.command, "beside": beside}
+        store.append(results, [{**row, **told} for row in rows])
+        for row in rows:
+            summary.codes.setdefault(_method(row), set()).add(row["code"]["digest"])
         good = sum(row["status"] == "done" for row in rows)
         summary.done += good
         summary.failed += len(rows) - good
@@ -257,11 +279,16 @@ def _work(
             flying: dict[Future[list[store.Row]], Unit] = {}
             try:
                 while pending or flying:
+                    if time.monotonic() + longest > until:
+                        pending.clear()
+                    beside = max(0, pool.ahead() - 1)  # what else runs may slow a cell down
                     for _ in range(min(len(pending), max(0, pool.ahead() - len(flying)))):
+                        begun[pending[0].key] = time.monotonic()
                         flying[pool.executor.submit(execute, experiment, pending[0].cells, device)] = pending[0]
                         pending.popleft()
                     for future in wait(flying, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED).done:
                         rows = _result(future, experiment, flying[future])
+                        longest = max(longest, time.monotonic() - begun[flying[future].key])
                         del flying[future]
                         keep(rows)
                     show()

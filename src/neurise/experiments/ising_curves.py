@@ -14,7 +14,8 @@ from neurise.experiments._laws import (
     tv_against_rows,
     tv_table,
 )
-from neurise.experiments._methods import COMPARED, labelled, others
+from neurise.experiments._method_table import SHOWN
+from neurise.experiments._methods import labelled, others
 from neurise.experiments.base import Cell, Scalar, Scale
 from neurise.experiments.parts.figures import Column, Field, Figure
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from neurise.dataset import Dataset
     from neurise.modeling.model import Model
 
-SHOWN = (*COMPARED, "neurise_committee")
+COMMITTEE = "neurise_committee"
 CORRELATION = Field("correlation", "mean |ΔC|")
 
 
@@ -39,8 +40,8 @@ class IsingCurves(LawExperiment):
         "NeurISE is run with hard noise (ε = 0, one cycle), GGM with ε = 0.2 and three cycles.",
         "The committee is NeurISE with as many parameters in four networks, two of which start from fitted pairwise terms.",
     )
-    methods = labelled(*SHOWN)
-    more_methods = others(*SHOWN)
+    methods = labelled(*SHOWN, COMMITTEE)
+    more_methods = others(*SHOWN, COMMITTEE)
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
             1,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neurise.experiments._laws import LawExperiment, spin_glass, time_against_rows, tv_against_rows, tv_table
+from neurise.experiments._methods import labelled
 from neurise.experiments.base import Cell, Scalar, Scale
 from neurise.experiments.parts.figures import Column, Field
 
@@ -26,6 +27,8 @@ class LocalGlobal(LawExperiment):
     reproduces = "Appendix, “Local vs Global Neural Network”: Edwards–Anderson models, ten trials, 10⁴ samples"
     notes = ("One hidden layer each, as the paper says; noise is hard, one cycle.",)
     labels = {"local_mlp": "local: 5 hidden units per step", "site_mlp": "global: 125 hidden units"}  # noqa: RUF012
+    methods = labelled("neurise", "neurise_paper")
+    any_model = False  # its networks are those of NeurISE
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
             1,
@@ -52,7 +55,7 @@ class LocalGlobal(LawExperiment):
     def parameters(self, scale: Scale, methods: Sequence[str]) -> Iterator[dict[str, Scalar]]:
         """Give each network its width."""
         for cell in super().parameters(scale, methods):
-            yield {**cell, "method": "neurise", "width": WIDTHS[str(cell["network"])], "heads": "shared"}
+            yield {**cell, "width": WIDTHS[str(cell["network"])], "heads": "shared"}
 
     def law(self, parameters: Mapping[str, Scalar]) -> Dataset:
         """Return the instance."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neurise.experiments._laws import LawExperiment, spin_glass, time_against_rows, tv_against_rows, tv_table
+from neurise.experiments._methods import labelled
 from neurise.experiments.base import Cell, Scalar, Scale
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class NoiseLevels(LawExperiment):
         "The paper does not print the noise levels of its curves: these are ours.",
         "Soft noise (ε > 0) never quite ends in the uniform law that the reverse chain starts from: see the experiment theory.",
     )
+    methods = labelled("neurise", "neurise_paper")
+    any_model = False  # levels of noise are those of NeurISE
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
             1,
@@ -61,7 +64,7 @@ class NoiseLevels(LawExperiment):
         """Return the noise parameters of each level."""
         for cell in super().parameters(scale, methods):
             keep_prob, cycles = LEVELS[str(cell["noise"])]
-            yield {**cell, "method": "neurise", "keep_prob": keep_prob, "cycles": cycles}
+            yield {**cell, "keep_prob": keep_prob, "cycles": cycles}
 
     def law(self, parameters: Mapping[str, Scalar]) -> Dataset:
         """Return the instance."""

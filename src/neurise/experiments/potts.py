@@ -27,8 +27,8 @@ class Potts(LawExperiment):
         "On 2×2 the periodic rule couples each pair of neighbours twice.",
         "tv is that of samples, as in the paper; exact TV is that of the model's whole law.",
     )
-    methods = labelled("neurise")
-    more_methods = others("neurise")
+    methods = labelled("neurise", "neurise_paper")
+    more_methods = others("neurise", "neurise_paper")
     scales: Mapping[str, Scale] = {  # type: ignore[misc]
         "smoke": Scale(
             1,

@@ -30,6 +30,14 @@ BEGINNING = b'{"format": '
 Row = dict[str, Any]
 
 
+class Merged(NamedTuple):
+    """How many rows were added to a file, how many it had, and which lines of which files were left out."""
+
+    rows: int
+    before: int
+    left_out: dict[str, dict[int, str]]
+
+
 class Contents(NamedTuple):
     """What a file holds: the last row of every cell, and why lines were left out, by their numbers."""
 
@@ -64,7 +72,7 @@ def read(path: str | Path) -> Contents:
                 left_out[number] = row
                 foreign += not line.startswith(BEGINNING[: len(line.strip())])
                 continue
-            identity = (row["key"], row["unit"], row["code"]["digest"])
+            identity = _identity(row)
             if row["status"] == "done" or identity not in found or found[identity]["status"] != "done":
                 found.pop(identity, None)
                 found[identity] = row
@@ -107,6 +115,26 @@ def append(path: str | Path, rows: Sequence[Row]) -> None:
             raise
 
 
+def merge(paths: Sequence[str | Path], into: str | Path) -> Merged:
+    """Add the rows of several files to one, each once; of one cell, a finished row is added to a failed one."""
+    there = read(into).rows if Path(into).exists() else []
+    known = {(_identity(row), row["status"]) for row in there}
+    added: list[Row] = []
+    left_out: dict[str, dict[int, str]] = {}
+    for path in paths:
+        contents = read(path)
+        if contents.left_out:
+            left_out[str(path)] = contents.left_out
+        for row in contents.rows:
+            same = {(_identity(row), "done"), (_identity(row), row["status"])}
+            if not same & known:
+                known.add((_identity(row), row["status"]))
+                added.append(row)
+    if added:
+        append(into, added)
+    return Merged(len(added), len(there), left_out)
+
+
 def value(row: Mapping[str, Any], name: str) -> Any:
     """Return a metric, time, parameter or field of a row by its name; None if there is none."""
     for part in (row["metrics"], row["times"], row["parameters"], row):
@@ -132,6 +160,10 @@ def unpack(packed: Mapping[str, Any]) -> np.ndarray:
     shape = tuple(packed["shape"])
     raw = np.frombuffer(base64.b64decode(packed["bits"]), dtype=np.uint8)
     return np.unpackbits(raw, count=math.prod(shape)).reshape(shape)
+
+
+def _identity(row: Row) -> tuple[str, ...]:
+    return row["key"], row["unit"], row["code"]["digest"]
 
 
 def _parsed(line: bytes, place: str) -> Row | str:

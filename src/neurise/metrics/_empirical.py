@@ -24,6 +24,8 @@ class Observed(NamedTuple):
     place: Tensor  # (cells,) int64, in the order of the law
     share: Tensor  # (cells,) float64, sums to 1
     size: float  # how many observations there are
+    cell: Tensor  # (n,) int64, the cell of each row
+    importances: Tensor | None  # (n,) float64, sum to 1; None where rows are counted
 
 
 def is_pmf(given: Any) -> bool:
@@ -53,8 +55,9 @@ def observe(samples: Any, law: Tensor, *, alphabet: Any, weights: Any = None, wh
     check_space(law, known, what)
     masses = Weights.of(weights, len(x), f"weights of {what}")
     place, cell = torch.unique(space.index(x), return_inverse=True)
-    share = torch.bincount(cell, torch.from_numpy(masses.masses).to(cell.device), minlength=len(place))
-    return Observed(place, share / masses.masses.sum(), masses.size)
+    own = torch.from_numpy(masses.masses / masses.masses.sum()).to(cell.device)
+    share = torch.bincount(cell, own, minlength=len(place))
+    return Observed(place, share, masses.size, cell, None if masses.counted else own)
 
 
 def check_space(law: Tensor, known: Tokens, what: str) -> None:
@@ -76,17 +79,51 @@ def check_space(law: Tensor, known: Tokens, what: str) -> None:
     )
 
 
-def leave_one_out(share: Tensor, size: float, term: Callable[[Tensor], Tensor]) -> float | None:
-    r"""Variance of :math:`T = \sum_x \varphi_x(\hat\mu_x)` over new draws of the samples, by leaving out one at a time.
+class LeftOut(NamedTuple):
+    """What leaving out one observation at a time tells of a number: its variance over new draws, and its bias."""
+
+    variance: float
+    bias: float
+
+
+def leave_one_out(share: Tensor, size: float, term: Callable[[Tensor], Tensor]) -> LeftOut | None:
+    r"""Variance and bias of :math:`T = \sum_x \varphi_x(\hat\mu_x)` over new draws, by leaving out one sample at a time.
 
     Without one of its observations in cell x, T moves by a constant and
     :math:`d_x = \varphi_x(\tfrac{K_x-1}{n-1}) - \varphi_x(\tfrac{K_x}{n-1})`, so the jackknife needs no resampling:
     :math:`V = (n-1) \sum_x \hat\mu_x (d_x - \bar d)^2`. Its mean is never below the variance (Efron and Stein), also
-    where φ has a kink, as in a total variation, or where cells hold one observation each.
+    where φ has a kink, as in a total variation, or where cells hold one observation each. The bias is
+    :math:`(n-1)(\bar T_{-1} - T)`, without error where φ is quadratic; at a kink it is of no use.
     """
     if size <= 1:
         return None
     kept = share * (size / (size - 1))
-    change = term((kept - 1 / (size - 1)).clamp(min=0)) - term(kept)
-    spread = (share * (change - (share * change).sum()) ** 2).sum()
-    return (size - 1) * float(spread)
+    before, constant = term(share), term(kept)
+    change = term((kept - 1 / (size - 1)).clamp(min=0)) - constant
+    mean = (share * change).sum()
+    spread = (share * (change - mean) ** 2).sum()
+    bias = (size - 1) * float((constant - before).sum() + mean)
+    return LeftOut((size - 1) * float(spread), bias)
+
+
+def variance_of_weighted(
+    cell: Tensor, masses: Tensor, share: Tensor, term: Callable[[Tensor, Tensor], Tensor]
+) -> float | None:
+    r"""Variance of :math:`T = \sum_x \varphi_x(\hat\mu_x)` over new draws of rows that have importances.
+
+    With the masses :math:`w_i`, which sum to 1, x the cell of row i, and
+    :math:`D_i = \bigl(\varphi_x(\hat\mu_x) - \varphi_x(\hat\mu_x - w_i)\bigr) / w_i`, it is
+
+    .. math:: \frac{1}{1 - \sum_i w_i^2} \sum_i w_i^2 (D_i - \bar D)^2, \qquad \bar D = \sum_i w_i D_i.
+
+    Rows of large weight may lie in some cells more than in others: their effective number alone says too little.
+    """
+    alike = float(masses.square().sum())
+    present = masses > 0
+    cell, masses = cell[present], masses[present]
+    if len(masses) < 2:
+        return None
+    own = share[cell]
+    slope = (term(own, cell) - term((own - masses).clamp(min=0), cell)) / masses
+    spread = (masses.square() * (slope - (masses * slope).sum()) ** 2).sum()
+    return float(spread) / (1 - alike)

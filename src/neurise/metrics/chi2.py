@@ -21,6 +21,10 @@ def chi2(samples_or_pmf: Any, pmf: Any, *, alphabet: Any = None) -> Estimate:
     Where S is far above n, a few draws on very rare configurations make up this mean, and most sets score below it. A law
     has the floor zero.
 
+    **Bias.** Samples of a law :math:`\nu` score too high, by :math:`\sum_x \frac{\nu_x (1 - \nu_x)}{n \mu_x}` on average, which is
+    the floor where :math:`\nu = \mu`. ``bias`` estimates this without bias, and ``corrected`` is the value without it, which may
+    be negative.
+
     **Error.** The spread over new draws of the samples, by leaving out one at a time in closed form; never too narrow on
     average, and up to √2 too wide at the floor.
 
@@ -45,5 +49,7 @@ def chi2(samples_or_pmf: Any, pmf: Any, *, alphabet: Any = None) -> Estimate:
         return Estimate(math.inf, floor=floor)
     unseen = max(0.0, float(law.sum() - mu.sum()))  # each such cell adds (0 − μ)²/μ = μ
     value = unseen + float(((seen.share - mu) ** 2 / mu).sum())
-    variance = leave_one_out(seen.share, seen.size, lambda share: (share - mu) ** 2 / mu)
-    return Estimate(value, error=None if variance is None else math.sqrt(variance), floor=floor)
+    left = leave_one_out(seen.share, seen.size, lambda share: (share - mu) ** 2 / mu)
+    if left is None:
+        return Estimate(value, floor=floor)
+    return Estimate(value, error=math.sqrt(left.variance), floor=floor, bias=left.bias)

@@ -128,7 +128,8 @@ def _estimate(weights: Tensor, counts: Tensor, n: int, size: int, real: Tensor) 
     def term(share: Tensor) -> Tensor:
         return worth * _visited(torch.round(share * (n - 1)), n - 1, min(size, n - 1))
 
-    variance = leave_one_out(share, n, term)
+    left = leave_one_out(share, n, term)
+    variance = None if left is None else left.variance
     value = float((weights * _visited(counts, n, size)).sum())
     return Estimate(value, error=None if variance is None else math.sqrt(variance), floor=float((weights * real).sum()))
 

@@ -35,6 +35,21 @@ class Neighbours(NamedTuple):
     counts: Tensor  # (n, sites + 1) float32; column k counts the rows at distance nearest + k
     total: int  # how many rows each was compared with
 
+    def slopes(self, log_odds: Tensor, space: Space) -> tuple[Tensor, Tensor]:
+        r"""First and second derivative of the log-density at each row by the log-odds :math:`\theta`, (n,) each.
+
+        Under weights in proportion to the kernel the distance has a mean and a variance at each row:
+        :math:`E d - q\lambda` and :math:`\mathrm{Var}\, d - q\lambda(1-\lambda)`.
+        """
+        beyond = torch.arange(self.counts.shape[1], device=self.counts.device).double()
+        weight = self.counts.double() * torch.exp(beyond * log_odds)
+        weight /= weight.sum(dim=1, keepdim=True)
+        mean = weight @ beyond
+        spread = weight @ beyond.square() - mean.square()
+        odds = (space.states - 1) * log_odds.exp()
+        share = odds / (1 + odds)
+        return mean + self.nearest - space.sites * share, spread - space.sites * share * (1 - share)
+
     def log_density(self, log_odds: Tensor, space: Space) -> Tensor:
         """Logarithm of the density at each row, (n, points), for some points of the log-odds of the bandwidth."""
         beyond = torch.arange(self.counts.shape[1], device=self.counts.device)
@@ -64,10 +79,10 @@ def kde(
     The ``bandwidth`` λ, between 0 and (p−1)/p, is the one under which the samples give each other the highest density,
     leaving out each one's own kernel. Samples that are all copies of each other so get no smoothing, and pay for it.
 
-    The error is the standard error over both sets, at this λ: the spread of :math:`\log \hat p` over the reference, and
-    that of :math:`\sum_x K_j(x)/\hat p(x)` over the samples, to first order. The floor is the score of as many rows of
-    ``other``, with their own λ (the highest that can be hoped for); without ``other`` there is none, because rows drawn
-    again from the reference would be copies of what they are scored on.
+    The error is the standard error over both sets, to first order: the spread of :math:`\log \hat p` over the reference, and
+    that of :math:`\sum_x K_j(x)/\hat p(x)` over the samples, with what each sample adds through the λ that is fitted to them.
+    The floor is the score of as many rows of ``other``, with their own λ (the highest that can be hoped for); without
+    ``other`` there is none, because rows drawn again from the reference would be copies of what they are scored on.
 
     >>> import neurise
     >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
@@ -86,8 +101,11 @@ def kde(
             f"bandwidth must be between 0 and (p−1)/p = {most:.4g} for p = {space.states}, got {bandwidth}"
         )
     log_odds = _chosen(x, space, bandwidth)
-    density = _neighbours(y, x, space).log_density(log_odds, space)[:, 0]
+    around = _neighbours(y, x, space)
+    density = around.log_density(log_odds, space)[:, 0]
     share = _shares(x, y, density, log_odds, space)
+    if bandwidth is None:
+        share += around.slopes(log_odds, space)[0].mean() * _moved(x, log_odds, space)
     error = math.sqrt(float(density.var()) / len(y) + float(share.var()) / len(x))
     floor = None
     if rest:
@@ -127,6 +145,36 @@ def _neighbours(x: Tensor, y: Tensor | None, space: Space) -> Neighbours:
         here = counts[rows]
         counts[rows] = torch.where(place < width, here.gather(1, place.clamp(max=space.sites)), 0)
     return Neighbours(nearest, counts, len(x) - 1 if y is None else len(y))
+
+
+def _moved(x: Tensor, log_odds: Tensor, space: Space) -> Tensor:
+    r"""Return how far each sample moves the log-odds that fit all of them best, times their number, (n,).
+
+    The best θ solves :math:`\sum_i \ell_i' = 0`, :math:`\ell_i` the log-density of sample i under the others. Sample j enters by
+    its own :math:`\ell_j'`, and by its share :math:`r_{ij}` of the density at each other: it moves θ by
+    :math:`-\psi_j / \sum_i \ell_i''`,
+
+    .. math:: \psi_j = \ell_j' + \sum_{i \ne j} r_{ij} (d_{ij} - E_i d).
+
+    Zero where the best is at an end of the search, and nothing moves it.
+    """
+    own = _neighbours(x, None, space)
+    first, second = own.slopes(log_odds, space)
+    curvature = second.mean()
+    if bool(curvature >= 0) or not LOG_ODDS[0] < float(log_odds) < LOG_ODDS[1]:
+        return torch.zeros_like(first)
+    odds = (space.states - 1) * log_odds.exp()
+    mean = first + space.sites * odds / (1 + odds)
+    density = own.log_density(log_odds, space)[:, 0] + math.log(own.total)
+    constant = space.sites * torch.log1p((space.states - 1) * log_odds.exp())
+    pull = first.clone()
+    for rows, columns, agreement in tiles(x, x, space.states):
+        distance = space.sites - agreement.double()
+        part = torch.exp(distance * log_odds - constant - density[rows, None])
+        if rows == columns:
+            part.fill_diagonal_(0)
+        pull[columns] += (part * (distance - mean[rows, None])).sum(dim=0)
+    return -pull / curvature
 
 
 def _shares(x: Tensor, y: Tensor, density: Tensor, log_odds: Tensor, space: Space) -> Tensor:

@@ -25,6 +25,11 @@ def kl(samples_or_pmf: Any, pmf: Any, *, alphabet: Any = None) -> Estimate:
     counts (by an expansion with a relative error below :math:`10^{-5}` for cells that expect more than 64). For a small
     space it is about (S − 1)/2n, S the number of possible configurations. A law has the floor zero.
 
+    **Bias.** Samples score too high, by about the floor: n = 300 samples from a law at distance 0.1 on 64 configurations score 0.2
+    on average, and two errors around that seldom hold the truth. ``bias`` is the jackknife's estimate of it, and ``corrected``
+    the value without it, which may be slightly negative. Cells that nobody has seen yet cannot be corrected for: where there
+    are more configurations than samples, the corrected value is still too high.
+
     **Error.** The spread over new draws of the samples, by leaving out one at a time in closed form:
     :math:`\sqrt{\mathrm{Var}_{\hat\mu} \log(\hat\mu/\mu) / n}` far from the floor, and up to √2 too wide at it.
 
@@ -40,9 +45,10 @@ def kl(samples_or_pmf: Any, pmf: Any, *, alphabet: Any = None) -> Estimate:
     law = law.to(seen.place.device)
     mu = law[seen.place]
     value, floor = _value(seen.share, mu), expected_divergence(law, int(seen.size))
-    variance = leave_one_out(seen.share, seen.size, lambda share: torch.xlogy(share, share / mu))
-    finite = variance is not None and math.isfinite(value)
-    return Estimate(value, error=math.sqrt(variance or 0.0) if finite else None, floor=floor, units="nats")
+    left = leave_one_out(seen.share, seen.size, lambda share: torch.xlogy(share, share / mu))
+    if left is None or not math.isfinite(value):
+        return Estimate(value, floor=floor, units="nats")
+    return Estimate(value, error=math.sqrt(left.variance), floor=floor, units="nats", bias=left.bias)
 
 
 def _value(share: Tensor, mu: Tensor) -> float:

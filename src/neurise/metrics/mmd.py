@@ -45,7 +45,8 @@ def mmd(
     one-hot rows where there are more than two symbols), or ``"exponential_hamming"``, :math:`\exp(-d_H/(bq))`, with the
     ``bandwidth`` b = 0.25 unless given. The cube sees correlations of up to three sites, the exponential all of them.
 
-    The error is the standard error over both sets (:func:`variance`), for four rows or more in each. The floor is the
+    The error is the standard error over both sets, for four rows or more in each: the root of :func:`variance`, or of its part
+    that equal laws have too (:func:`variance_of_equal_laws`) where that is larger. The floor is the
     score of as many rows of ``other`` against the reference; without ``other`` it is 0, the mean over pairs of sets from
     one law.
 
@@ -65,7 +66,7 @@ def mmd(
     yy = within(y, space.states, similarity)
     error = None
     if min(len(x), len(y)) >= LEAST_FOR_ERROR:
-        error = float(variance(xx, yy, xy).clamp(min=0).sqrt())
+        error = float(torch.maximum(variance(xx, yy, xy), variance_of_equal_laws(xx, yy, xy)).sqrt())
     floor = 0.0
     if rest:
         z = some(rest[0], len(x), seed)
@@ -124,11 +125,23 @@ def variance(xx: Pairs, yy: Pairs, xy: Pairs) -> Tensor:
     .. math:: \frac4m \mathrm{Var}\, a + \frac4n \mathrm{Var}\, b
        + \frac{2\zeta_{xx}}{m(m-1)} + \frac{2\zeta_{yy}}{n(n-1)} + \frac{4\zeta_{xy}}{mn}.
 
-    Only the last three are left where the two laws are the same. The variance of the estimated effects exceeds Var a by
-    their own noise, :math:`\zeta_{xx}/(m-2) + \zeta_{xy}/n`, which is taken off; so it can be negative for few rows.
+    Only the last three are left where the two laws are the same (:func:`variance_of_equal_laws`). The variance of the estimated
+    effects exceeds Var a by their own noise, :math:`\zeta_{xx}/(m-2) + \zeta_{xy}/n`, which is taken off; so it can be
+    negative for few rows.
     """
     m, n = len(xx.rows), len(yy.rows)
     a = (xx.rows - xy.rows).var() - xx.interaction / (m - 2) - xy.interaction / n
     b = (yy.rows - xy.columns).var() - yy.interaction / (n - 2) - xy.interaction / m
+    return 4 * a / m + 4 * b / n + variance_of_equal_laws(xx, yy, xy)
+
+
+def variance_of_equal_laws(xx: Pairs, yy: Pairs, xy: Pairs) -> Tensor:
+    r"""Estimate the variance that is left where both laws are the same; what it is at least.
+
+    .. math:: \frac{2\zeta_{xx}}{m(m-1)} + \frac{2\zeta_{yy}}{n(n-1)} + \frac{4\zeta_{xy}}{mn}
+
+    The estimate of all of :func:`variance` is often below it there, and even negative, where the model is as good as the data.
+    """
+    m, n = len(xx.rows), len(yy.rows)
     both = xx.interaction / (m * (m - 1)) + yy.interaction / (n * (n - 1))
-    return 4 * a / m + 4 * b / n + 2 * both + 4 * xy.interaction / (m * n)
+    return 2 * both + 4 * xy.interaction / (m * n)

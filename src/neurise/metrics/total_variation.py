@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from neurise import devices
 from neurise.estimate import Estimate
 from neurise.laws import as_law, distance
 from neurise.metrics._binomial import expected_distance
-from neurise.metrics._empirical import Observed, is_pmf, leave_one_out, observe
+from neurise.metrics._empirical import Observed, is_pmf, leave_one_out, observe, variance_of_weighted
 from neurise.metrics._rows import tokens
 from neurise.metrics._weights import Weights
 from neurise.space import row_ids
@@ -42,8 +43,8 @@ def total_variation(
 
     **Error.** The spread over new draws of the rows, by leaving out one row at a time in closed form. Far from the floor
     it is :math:`\sqrt{\mathrm{Var}\,s/4n}`, s = ±1 the sign of :math:`\hat\mu - \mu`. At the floor it is too wide, by up
-    to :math:`(1 - 2/\pi)^{-1/2} = 1.66`. A bootstrap would score resampled rows too high instead. Samples are biased
-    upwards by up to the floor, which the error does not hold.
+    to :math:`(1 - 2/\pi)^{-1/2} = 1.66`. Importances enter row by row. A bootstrap would
+    score resampled rows too high instead. Samples are biased upwards by up to the floor, which the error does not hold.
 
     >>> import neurise
     >>> neurise.metrics.total_variation([0.5, 0.5, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25])
@@ -69,7 +70,11 @@ def _against_law(seen: Observed, law: Tensor) -> Estimate:
     mu = law[seen.place]
     # Cells that were not seen add their own probability, so that only those that were have to be looked at.
     value = 0.5 * float(law.sum() + ((seen.share - mu).abs() - mu).sum())
-    variance = leave_one_out(seen.share, seen.size, lambda share: 0.5 * (share - mu).abs())
+
+    def term(share: Tensor, cell: Tensor | slice = slice(None)) -> Tensor:
+        return 0.5 * (share - mu[cell]).abs()
+
+    variance = _variance(seen.share, seen.size, seen.cell, seen.importances, term)
     floor = expected_distance(law, max(1, round(seen.size)))
     return Estimate(max(0.0, value), error=_root(variance), floor=floor)
 
@@ -91,9 +96,23 @@ def _between_rows(
     truth = torch.bincount(theirs, masses, minlength=cells)
     first, *rest = (torch.bincount(part, minlength=cells).to(torch.float64) / len(part) for part in (mine, *more))
     ours = leave_one_out(first, len(mine), lambda share: 0.5 * (share - truth).abs())
-    its = leave_one_out(truth, weights.size, lambda share: 0.5 * (share - first).abs())
-    variance = None if ours is None or its is None else ours + its
+
+    def term(share: Tensor, cell: Tensor | slice = slice(None)) -> Tensor:
+        return 0.5 * (share - first[cell]).abs()
+
+    its = _variance(truth, weights.size, theirs, None if weights.counted else masses, term)
+    variance = None if ours is None or its is None else ours.variance + its
     return Estimate(distance(first, truth), error=_root(variance), floor=distance(rest[0], truth) if rest else None)
+
+
+def _variance(
+    share: Tensor, size: float, cell: Tensor, importances: Tensor | None, term: Callable[..., Tensor]
+) -> float | None:
+    """Return the variance over new draws of rows that are counted, or that have importances."""
+    if importances is not None:
+        return variance_of_weighted(cell, importances, share, term)
+    left = leave_one_out(share, size, term)
+    return None if left is None else left.variance
 
 
 def _root(variance: float | None) -> float | None:

@@ -7,12 +7,13 @@ from html import escape
 from pathlib import Path
 
 from neurise.experiments import Figure
+from neurise.report._budgets import budgets
 from neurise.report._downloads import csv_link, svg_link
 from neurise.report._gather import Section
 from neurise.report._numbers import counted
 from neurise.report._pictures import grids
 from neurise.report._plot import hidden, plot
-from neurise.report._points import Panel, csv_rows, panels
+from neurise.report._points import Panel, csv_rows, few, panels
 from neurise.report._table import tables
 from neurise.report.left_out import left_out
 
@@ -33,6 +34,7 @@ def write_section(section: Section) -> str:
         _reduced(section),
         f'<div class="figures">{"".join(figures)}</div>',
         *written,
+        budgets(experiment, section.done),
         *samples,
         f'<h3>Notes</h3><ul class="notes">{notes}</ul>' if notes else "",
         _made(section),
@@ -56,7 +58,11 @@ def _figure(section: Section, figure: Figure) -> str:
     links.append(csv_link(name, csv_rows(figure, drawn), figure.title))
     missing = sum(hidden(figure, panel) for panel in drawn)
     words = [figure.caption] if figure.caption else []
-    words += ["Bars: one standard deviation over trials and instances."] if _has_bars(drawn) else []
+    if any(line.label.endswith(", exact") for panel in drawn for line in panel.series):
+        words.append("Lines marked exact are of the model's whole law, and have no floor; others are of samples.")
+    if left := few(section.experiment, figure, section.done):
+        words.append(f"Not drawn, for they have less than half of the cells: {', '.join(left)}.")
+    words += [f"Bars: one standard deviation over {over}." for over in _bars(drawn)]
     words += [f"Not above zero, and so not on a logarithmic axis: {counted(missing, 'point')}."] if missing else []
     kind = "figure many" if len(drawn) > 1 else "figure"
     return (
@@ -66,8 +72,11 @@ def _figure(section: Section, figure: Figure) -> str:
     )
 
 
-def _has_bars(drawn: Sequence[Panel]) -> bool:
-    return any(point.spread for panel in drawn for line in panel.series for point in line.points)
+def _bars(drawn: Sequence[Panel]) -> list[str]:
+    """Say what the bars of a figure vary over; nothing where it has none."""
+    points = [point for panel in drawn for line in panel.series for point in line.points if point.spread]
+    names = {False: "trials of one instance", True: "instances, of which each has one trial"}
+    return [name for over, name in names.items() if any(point.over_instances is over for point in points)]
 
 
 def _reduced(section: Section) -> str:

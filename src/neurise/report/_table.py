@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from neurise.experiments import PUBLISHED, Experiment, Published, Table, store
 from neurise.experiments.parts.samples import REAL
+from neurise.experiments.parts.spread import paired
 from neurise.experiments.parts.summary import Block, Entry, blocks
 from neurise.report._downloads import csv_link
 from neurise.report._numbers import as_printed, readable, with_spread
 
-TIE = 2.0
-"""Standard errors of a difference within which two means are not told apart."""
-BOLD = "Bold: the best mean, and all within two standard errors of it. Where all tie, or each is one cell, nothing is bold."
+BOLD = (
+    "Bold: the best mean, and all that cannot be told from it: the 95 % interval of the mean difference on the same cells holds "
+    "zero. With three instances or more the interval is over instances, else over trials of these instances. Where all tie, "
+    "or nothing varies, nothing is bold."
+)
+SPREAD = {
+    (True, False): "± is one standard deviation over trials.",
+    (True, True): "± is one standard deviation over trials of one instance; below it that over the means of instances.",
+    (False, True): "Each instance has one trial; the second number is one standard deviation over instances.",
+}
+"""What the numbers behind ± vary over, by whether there are several trials, and several instances."""
+SAVED = ("mean", "sd_trials", "sd_instances", "floor")
+"""The numbers of an entry that a table to download has."""
 
 
 def tables(experiment: Experiment, table: Table, rows: Sequence[store.Row], anchor: str) -> str:
@@ -25,7 +35,7 @@ def tables(experiment: Experiment, table: Table, rows: Sequence[store.Row], anch
     if not parts:
         return ""
     written = "".join(_table(experiment, table, block, published) for block in parts)
-    words = [table.caption, BOLD if "<strong>" in written else ""]
+    words = [table.caption, _spread_words(parts), BOLD if "<strong>" in written else ""]
     caption = "".join(f"<p>{escape(text)}</p>" for text in words if text)
     source = f"<p>The paper's numbers: {escape(published.source)}. {escape(published.note)}</p>" if published else ""
     link = csv_link(f"{anchor}-{table.name}", _csv(table, parts), table.title)
@@ -89,7 +99,14 @@ def _line(label: str, cells: str, count: int, printed: Any, published: Published
 def _cell(entry: Entry, *, strong: bool, with_floor: bool) -> str:
     text = with_spread(entry.mean, entry.spread)
     shown = f"<strong>{text}</strong>" if strong else text
-    return f"<td>{shown}{_floor(entry.floor if with_floor else None)}</td>"
+    between = f'<br><span class="floor">{readable(entry.between, 2)} over instances</span>' if entry.between else ""
+    return f"<td>{shown}{between}{_floor(entry.floor if with_floor else None)}</td>"
+
+
+def _spread_words(parts: Sequence[Block]) -> str:
+    entries = [entry for block in parts for line in block.entries for entry in line]
+    varied = any(entry.spread is not None for entry in entries), any(entry.between is not None for entry in entries)
+    return SPREAD.get(varied, "")
 
 
 def _floor(floor: float | None) -> str:
@@ -103,35 +120,33 @@ def _shared_floor(block: Block, column: int) -> float | None:
 
 
 def _best(block: Block, column: int, lower: bool | None, real: str) -> set[int]:
-    r"""Return the rows with the best mean: the best, and all that are within two standard errors of it.
+    r"""Return the rows with the best mean: the best, and all whose paired difference to it has an interval that holds zero.
 
-    Row i ties with the best b where :math:`|m_i - m_b| \le 2 \sqrt{e_i^2 + e_b^2}`. A row of one cell has no error of its own
-    and is given the largest of the others. The answer is empty where no error is known, where all rows tie, and where there
-    is nothing to compare: real data do not compete, nor do sizes.
+    The answer is empty where no interval is known, where all rows tie, and where there is nothing to compare: real data do
+    not compete, nor do sizes. A row that shares no cells with the best is never bold.
     """
     entries = {place: line[column] for place, line in enumerate(block.entries) if block.labels[place] != real}
     means = {place: entry.mean for place, entry in entries.items() if entry.mean is not None}
-    known = [entry.spread for entry in entries.values() if entry.spread is not None]
-    if (
-        lower is None
-        or len(means) < 2
-        or not known
-        or all(label.partition(",")[0].isdecimal() for label in block.labels)
-    ):
+    if lower is None or len(means) < 2 or all(label.partition(",")[0].isdecimal() for label in block.labels):
         return set()
-    errors = {place: max(known) if (error := entries[place].error) is None else error for place in means}
     best = (min if lower else max)(means, key=means.__getitem__)
-    apart = {place: abs(mean - means[best]) for place, mean in means.items()}
-    reach = max(apart[place] for place in means if apart[place] <= TIE * math.hypot(errors[place], errors[best]))
-    tied = {place for place in means if apart[place] <= reach}
+    apart = {place: paired(entries[place].values, entries[best].values) for place in means if place != best}
+    known = {place: difference for place, difference in apart.items() if difference is not None}
+    if not known:
+        return set()
+    tied = {best} | {place for place, difference in known.items() if not difference.is_told_apart}
     return set() if len(tied) == len(means) else tied
 
 
 def _csv(table: Table, parts: Sequence[Block]) -> list[list[Any]]:
-    names = [f"{column.field.name}_{what}" for column in table.columns for what in ("mean", "sd", "floor")]
+    names = [f"{column.field.name}_{what}" for column in table.columns for what in SAVED]
     lines: list[list[Any]] = [["table", table.rows, "cells", *names]]
     for block in parts:
         for place, label in enumerate(block.labels):
-            numbers = [number for entry in block.entries[place] for number in (entry.mean, entry.spread, entry.floor)]
+            numbers = [
+                number
+                for entry in block.entries[place]
+                for number in (entry.mean, entry.spread, entry.between, entry.floor)
+            ]
             lines.append([block.title, label, block.counts[place], *numbers])
     return lines

@@ -13,13 +13,17 @@ class Field:
 
     name: str
     label: str
+    exact: str | None = (
+        None  # the same number without the error of sampling; a line that has it throughout is drawn by it
+    )
 
 
 @dataclass(frozen=True)
 class Figure:
     """Lines with error bars.
 
-    A point is the mean over the rows that share panel, series and x, its bar one standard deviation over them.
+    A point is the mean over the rows that share panel, series and x, its bar one standard deviation over trials of one
+    instance. With ``times``, a line holds times of one kind of device, of cells that ran alone.
     """
 
     name: str
@@ -32,16 +36,18 @@ class Figure:
     where: Mapping[str, Any] = field(default_factory=dict)  # only rows with these values
     log_x: bool = True
     log_y: bool = True
+    times: bool = False
     caption: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; ``floor`` names the field with what a perfect model scores."""
+    """A column of a table; ``floor`` names the field with what a perfect model scores. ``times``: as in a figure."""
 
     field: Field
     floor: str | None = None
     lower_is_better: bool | None = True  # None where neither is
+    times: bool = False
 
 
 @dataclass(frozen=True)

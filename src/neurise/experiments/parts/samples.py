@@ -21,7 +21,7 @@ def sample_table(title: str, published: str) -> Table:
         Column(Field("correlation", "mean |ΔC|"), "correlation_floor"),
         Column(Field("correlation_rms", "RMS ΔC")),
         Column(Field("correlation_frobenius", "‖ΔC‖/q²")),
-        Column(Field("train_seconds", "training, s")),
+        Column(Field("train_seconds", "training, s"), times=True),
     )
     caption = "MMD² is unbiased and may be slightly negative; the floor is the score of real rows."
     return Table("comparison", title, "method", columns, published=published, caption=caption)

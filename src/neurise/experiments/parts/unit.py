@@ -75,9 +75,15 @@ def _row(experiment: Experiment, unit: Unit, cell: Cell, outcome: Outcome, told:
         "metrics": dict(outcome.metrics),
         "times": dict(outcome.times),
         "arrays": dict(outcome.arrays),
-        "code": version(experiment.name),
+        "budget": dict(outcome.budget),
+        "code": version(experiment, _method(cell)),
         **{name: entry for name, entry in told.items() if name != "status"},
     }
+
+
+def _method(cell: Cell) -> str | None:
+    method = cell.parameters.get("method")
+    return None if method is None else str(method)
 
 
 def _failure(error: BaseException, trace: str) -> dict[str, Any]:
