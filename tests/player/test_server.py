@@ -88,7 +88,7 @@ def test_what_cannot_be_shown_is_refused() -> None:
         stage_of([fitted, tiny.model().fit(tiny.spins(), np.arange(len(tiny.spins())) % 2, max_steps=2)])
     with pytest.raises(ValueError, match="X"):
         stage_of(fitted, np.array([[7, 7, 7]]))
-    with pytest.raises(FileNotFoundError, match="the shipped ones are: digits, glass, potts"):
+    with pytest.raises(FileNotFoundError, match="the shipped ones are: digits, ghz, glass"):
         opened(["no/such/folder"], None, layout=None)
 
 
