@@ -79,6 +79,11 @@ def dwave(
 
     With a ``folder``, reads are kept there, ``chunk`` at a time, and running the same again draws only what is missing.
     ``parameters`` go to the machine as they are. ``progress`` is called with how many reads are there, and how many will be.
+
+    >>> import neurise
+    >>> data = neurise.datasets.dwave(topology='zephyr', size=1, qubits=8, reads=20, sweeps=10)     # a simulation
+    >>> data.train.shape, data.test.shape
+    ((16, 8), (4, 8))
     """
     if isinstance(seed, bool) or int(seed) != seed or seed < 0:
         raise ValueError(f"seed must be a whole number, not negative, got {seed!r}")
