@@ -75,7 +75,9 @@ def house() -> None:
     ]
     for number, ((title, rooms), shade) in enumerate(zip(FLOORS, SHADES, strict=True)):
         top = MARGIN + number * (FLOOR + GAP)
-        parts.append(f'<rect x="{MARGIN}" y="{top}" width="{WIDTH - 2 * MARGIN}" height="{FLOOR}" rx="8" fill="{shade}"/>')
+        parts.append(
+            f'<rect x="{MARGIN}" y="{top}" width="{WIDTH - 2 * MARGIN}" height="{FLOOR}" rx="8" fill="{shade}"/>'
+        )
         parts.append(f'<text x="{2 * MARGIN}" y="{top + 24}" font-weight="bold" fill="#222">{escape(title)}</text>')
         wide = (WIDTH - 4 * MARGIN - GAP * (len(rooms) - 1)) / len(rooms)
         for place, room in enumerate(rooms):
