@@ -81,7 +81,7 @@ sphinx_gallery_conf = {
 }
 
 # The reference is read from the docstrings.
-autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
