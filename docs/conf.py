@@ -95,4 +95,4 @@ html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_theme_options = {"source_repository": URL, "source_branch": "main", "source_directory": "docs/"}
+html_show_sphinx = False
