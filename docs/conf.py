@@ -44,7 +44,7 @@ nitpick_ignore_regex = [  # what docstrings refer to and the reference leaves ou
 suppress_warnings = ["config.cache", "toc.empty_glob"]
 
 # Pages: MyST Markdown. Links to headings work as they do on GitHub.
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
 root_pages = {
