@@ -54,11 +54,13 @@ fuzz: .venv/.dev  ## A million hostile inputs for every reader of files (hours; 
 test-faults: .venv/.dev  ## Kills, full disks and more at every file event (Linux with a C compiler; Slurm too where it is)
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m faults
 
-lint: .venv/.dev  ## Style, types and the direction of imports
+lint: .venv/.dev  ## Style, types, the direction of imports, spelling and plain English
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python tests/plain_english.py
 
 docs: .venv/.dev  ## The site, in build/site/index.html (tutorials and examples run; under four minutes)
 	$(BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) -b html -d build/doctrees docs build/site

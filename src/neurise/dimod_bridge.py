@@ -117,7 +117,7 @@ class ModelSampler(dimod.Sampler):  # type: ignore[misc]
         if space is None:
             raise ValueError(f"{type(model).__name__} is no fitted model of neurise: call fit(X) first, or load one")
         if space.states > 2:
-            raise ValueError(f"the model has {space.states} states a site; a dimod sampler has spins or bits")
+            raise ValueError(f"the model has {space.states} states per site; a dimod sampler has spins or bits")
         self.model = model
         self.variables = tuple(range(space.sites)) if variables is None else tuple(variables)
         if len(self.variables) != space.sites or len(set(self.variables)) < space.sites:

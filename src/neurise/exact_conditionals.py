@@ -65,7 +65,7 @@ class ExactConditionals(Conditionals):
 
     @property
     def order_(self) -> Sequence[int]:
-        """Return the sites as they are."""
+        """Return the sites in their own order."""
         return range(self.noise.space.sites)
 
     def label_terms(self, y: Any) -> list[tuple[Tensor | None, float]]:

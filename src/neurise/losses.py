@@ -1,4 +1,4 @@
-r"""Losses for single-site conditionals, all of one signature: ``loss(logits, x_u, allowed=None) -> one value an example``.
+r"""Losses for single-site conditionals, all of one signature: ``loss(logits, x_u, allowed=None) -> one value per example``.
 
 ``logits`` is :math:`f(t, u, x_{-u})`, (..., states); ``x_u`` the token that was observed, (...). Every loss here is
 minimised, on average over :math:`x_u \sim \mu_t(\cdot \mid x_{-u})`, where :math:`\mathrm{softmax}(f) = \mu_t(\cdot \mid x_{-u})`.

@@ -53,7 +53,7 @@ Operator: TypeAlias = "str | np.ndarray"
 """A letter I, X, Y, Z, or a Hermitian 2×2 matrix."""
 
 Observable: TypeAlias = "str | Mapping[int, Operator]"
-"""A tensor product: one letter a qubit, as ``"XXX"``; or operators by site, I elsewhere, as ``{0: "Z", 4: "Z"}``."""
+"""A tensor product: one letter per qubit, as ``"XXX"``; or operators by site, I elsewhere, as ``{0: "Z", 4: "Z"}``."""
 
 
 class Estimate(NamedTuple):

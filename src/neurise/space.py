@@ -41,7 +41,7 @@ class Space:
         if self.sites < 1:
             raise ValueError(f"a space needs at least one site, got sites={self.sites}")
         if not 1 <= self.states <= MAX_STATES:
-            raise ValueError(f"a space has between 1 and {MAX_STATES} states a site, got states={self.states}")
+            raise ValueError(f"a space has between 1 and {MAX_STATES} states per site, got states={self.states}")
         if self.sizes is not None:
             if len(self.sizes) != self.sites or min(self.sizes) < 1 or max(self.sizes) != self.states:
                 raise ValueError(

@@ -18,7 +18,7 @@ def idx(
 ) -> Dataset:
     """Images from an IDX file, packed by gzip or not: 1 where a pixel is above the threshold, 0 elsewhere.
 
-    ``labels`` is an IDX file with one whole number an image. A second pair of files may hold the test images.
+    ``labels`` is an IDX file with one whole number per image. A second pair of files may hold the test images.
 
     >>> import neurise
     >>> import pathlib, struct, tempfile

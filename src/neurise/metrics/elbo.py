@@ -38,9 +38,9 @@ def elbo(
     seed: int | None = 0,
     draws: int | None = None,
 ) -> Bound:
-    r"""Mean lower bound :math:`\sum_k w_k \mathrm{elbo}(x_k) / \sum_k w_k \le` log-likelihood, in nats a row and bits a site.
+    r"""Mean lower bound :math:`\sum_k w_k \mathrm{elbo}(x_k) / \sum_k w_k \le` log-likelihood, in nats per row and bits per site.
 
-    ``model`` offers ``elbo``, which draws by ``seed``, and ``draws`` times where that is given. Bits a site are
+    ``model`` offers ``elbo``, which draws by ``seed``, and ``draws`` times where that is given. Bits per site are
     :math:`-\mathrm{nats} / (q \log 2)`, an upper bound. ``weights`` are counts or importances of the rows.
 
     **Floor.** The mean log-likelihood of the same rows in the data's own law, ``pmf_log_prob(X)``, where that is known. A

@@ -88,7 +88,7 @@ def _log_law(law: Any, rows: np.ndarray, what: str) -> np.ndarray:
     values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=float)
     if values.shape != (len(rows),):
         raise ValueError(
-            f"{what} has the shape {values.shape}, and there are {len(rows)} rows: one value a row is needed"
+            f"{what} has the shape {values.shape}, and there are {len(rows)} rows: one value per row is needed"
         )
     return values
 

@@ -36,9 +36,9 @@ class Likelihood(NamedTuple):
 def log_likelihood(
     model: HasLikelihood, X: Any, y: Any = None, *, weights: Any = None, pmf_log_prob: LogLaw | None = None
 ) -> Likelihood:
-    r"""Mean log-likelihood :math:`\sum_k w_k \log p(x_k \mid y_k) / \sum_k w_k` in nats a row, and in bits a site.
+    r"""Mean log-likelihood :math:`\sum_k w_k \log p(x_k \mid y_k) / \sum_k w_k` in nats per row, and in bits per site.
 
-    Bits a site are :math:`-\mathrm{nats} / (q \log 2)`. ``model`` offers ``log_prob``; one without an exact likelihood raises
+    Bits per site are :math:`-\mathrm{nats} / (q \log 2)`. ``model`` offers ``log_prob``; one without an exact likelihood raises
     NotImplementedError (see :func:`elbo`). Without y, a model with labels sums over them. ``weights`` are counts or
     importances of the rows.
 
@@ -67,7 +67,7 @@ def in_hand(model: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
 
 
 def summary(values: Any, X: Any, weights: Any, pmf_log_prob: LogLaw | None) -> Likelihood:
-    """Average one log-likelihood a row."""
+    """Average one log-likelihood per row."""
     n, sites = as_matrix(X, "X").shape
     masses = Weights.of(weights, n, "weights")
     scores = _checked(values, n, "the model")

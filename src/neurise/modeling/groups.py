@@ -1,4 +1,4 @@
-"""Groups of parameters that models with learnt conditionals have besides the ones that everybody thinks about."""
+"""Groups of parameters that most users leave at their defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """The network beyond its width and depth.
+    """Settings of the network besides its width and depth.
 
     Args:
         heads: "shared" is one output layer for all sites, as in the paper, "site" one per site.
@@ -56,7 +56,7 @@ SOLVED = ("energy", "counts")
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """The noise beyond ``keep_prob`` and ``cycles``.
+    """Settings of the noise besides ``keep_prob`` and ``cycles``.
 
     Args:
         kind: the noise process, a file of ``neurise.noise`` that touches one site per step: "round_robin" redraws a site
@@ -66,7 +66,7 @@ class Chain:
             exact; False is the paper's form.
         unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
         stretch: how many consecutive steps of a row are learnt at once, by a network that can share work among them, as
-            "site_mlp" does; a batch then has as many fewer rows. 1 draws a row for every step. None chooses by the data.
+            "site_mlp" does; a batch then has as many fewer rows. With 1 every step has a row of its own. None chooses by the data.
 
     >>> import neurise
     >>> neurise.NeurISE(keep_prob=0.5, chain=neurise.Chain(steps=12)).get_params()['chain__steps']

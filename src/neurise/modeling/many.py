@@ -29,7 +29,7 @@ from neurise.training.stacked import ManyObjective
 
 
 class Trial(NamedTuple):
-    """A model that knows its data, what it is to learn from, and what is to be trained for it."""
+    """One of the models to fit, its rows, and the jobs that train it."""
 
     model: Model
     rows: Rows

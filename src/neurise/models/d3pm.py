@@ -35,7 +35,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class D3PMObjective(JointObjective):
-    r"""One time an example: :math:`c_1 L_t + c_2\,\mathrm{CE}_t`, summed over sites.
+    r"""One time per example: :math:`c_1 L_t + c_2\,\mathrm{CE}_t`, summed over sites.
 
     :math:`L_t = \mathrm{KL}(q(x_{t-1} \mid x_t, x_0) \,\|\, p_\theta(x_{t-1} \mid x_t))` is the term of the bound and
     :math:`\mathrm{CE}_t = -\log \pi_{x_0}` that of the prediction π of :math:`x_0`. With the exact posterior both are minimal at

@@ -90,7 +90,7 @@ class Memorize(SolvedModel):
         return share[asked * number + self._class_of(y, len(x))].log().cpu()
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
-        """Put the mass of each row at its place."""
+        """Return the empirical law: the share of each row at its index."""
         masses = self.tables_["masses"] * (self.tables_["classes"] == self._class_of(label, 1))
         law = torch.zeros(self.space_.size, dtype=torch.float64, device=self.device_)
         return law.index_add_(0, self.space_.index(self.tables_["rows"]), masses / masses.sum())

@@ -137,7 +137,7 @@ class Pairwise(FittedEnergy):
         return np.concatenate(parts)
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
-        """Write the law out."""
+        """Return the whole law."""
         if start is not None:
             raise NotImplementedError("a Pairwise model is no reverse chain: there is no law that it starts from")
         law = self._law(0 if label is None else int(label))

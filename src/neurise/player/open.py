@@ -1,4 +1,4 @@
-"""From what was named to what is shown: models, data, and ``neurise.play`` for notebooks."""
+"""Open models and data for the page, and ``neurise.play`` for notebooks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def play(
     port: int = 0,
     height: int = 720,
 ) -> Any:
-    """Show a page where one watches the model sample, holds sites and asks for the rest, compares and scores.
+    """Show a local page to watch the model sample, hold sites, compare models and score rows.
 
     ``model`` is a fitted model, several of the same rows, or a dict of them by name; ``data`` are rows (N, sites) or a data
     set. In a notebook the page appears below the cell; elsewhere the page that is returned has a ``url``. Either way it is

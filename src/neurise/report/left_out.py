@@ -1,4 +1,4 @@
-"""What of an experiment was never begun at the scale that is shown."""
+"""List the parts of an experiment that were never started at the scale that is shown."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def recover(
 
 
 def _square(values: np.ndarray, sites: int) -> np.ndarray:
-    """Spread one entry a pair, (pairs, …), over a symmetric matrix with zeros on the diagonal, (sites, sites, …)."""
+    """Spread one entry per pair, (pairs, …), over a symmetric matrix with zeros on the diagonal, (sites, sites, …)."""
     matrix = np.zeros((sites, sites, *values.shape[1:]), dtype=values.dtype)
     first, second = pairs_of(sites).T
     matrix[first, second] = matrix[second, first] = values

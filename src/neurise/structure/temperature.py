@@ -1,4 +1,4 @@
-r"""The temperature at which a machine seems to work: learnt couplings against those that it was told."""
+r"""Effective temperature of an annealer: learnt couplings against programmed ones."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Comparison:
 
     @property
     def perfect(self) -> bool:
-        """Whether there is every true edge, with its sign, and no other."""
+        """Whether every true edge was found with its sign, and no other."""
         return not (self.missed or self.false or self.wrong_signs or self.undefined)
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def true_structure(data: Dataset) -> Truth:
 
 
 def compare(structure: Structure, data: Dataset) -> Comparison:
-    """Hold a recovered structure against the couplings and fields of a data set.
+    """Compare a recovered structure with the couplings and fields of a data set.
 
     >>> import neurise
     >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
