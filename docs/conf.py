@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "image_srcset": ["2x"],
+    "image_scrapers": ("gif_animations", "matplotlib"),
     "thumbnail_size": (400, 280),
 }
 

@@ -42,3 +42,5 @@ def show(frame):
 
 animation = FuncAnimation(figure, show, frames=len(films) + 15, interval=80)
 plt.show()
+
+assert (chain.states[-1] == model.sample(10, y=range(10), seed=1)).all()

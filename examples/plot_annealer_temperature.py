@@ -2,43 +2,43 @@
 The effective temperature of an annealer
 ========================================
 
-An annealer is told couplings and returns spins. It behaves like a thermal sampler at a temperature
-that nobody set: the slope of learnt couplings against programmed ones is its inverse. Here the
-annealer is a simulated one on a small Zephyr chip.
+An annealer is told couplings and returns spins. It works like a thermal sampler at a temperature
+that nobody set. The slope of the learnt couplings against the programmed ones is the inverse
+temperature β. This annealer is a simulated one on a small Zephyr chip, so the answer is known.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 import neurise
 
 plt.style.use("neurise.look")
-sweeps, found = [5, 20, 80], []
-for count in sweeps:
-    reads = neurise.datasets.dwave(
-        reads=3000, qubits=16, topology="zephyr", size=1, sweeps=count, J=0.4, seed=0, test_fraction=0.1
-    )
+final, found = [0.15, 0.3, 0.45], []
+for beta in final:
+    chip = {"topology": "zephyr", "size": 1, "qubits": 16}
+    reads = neurise.datasets.dwave(reads=4000, sweeps=50, schedule=[0.0, beta, beta], seed=0, **chip)
     model = neurise.Pairwise().fit(reads, seed=0, verbose=False)
     found.append(neurise.structure.recover(model, reads, programmed=reads))
 
 # %%
-# Left: couplings learnt from reads of the fastest and of the slowest anneal. They lie on a line, so
-# one temperature describes the machine. Right: the slower the anneal, the colder the reads.
+# Left: learnt couplings of the hottest and of the coldest run, with their standard errors. They lie
+# on a line, so one temperature describes the machine; couplings that are too weak to be told from
+# none are zero. Right: the slopes are where the schedules of the simulation ended.
 
 i, j = reads.edges.T
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.3))
 for place, colour in ((0, "C1"), (-1, "C0")):
     one = found[place]
-    left.errorbar(reads.couplings, one.couplings[i, j], one.errors[i, j], fmt="o", markersize=4, color=colour)
-    left.axline((0, 0), slope=one.temperature.slope, color=colour, label=f"{sweeps[place]} sweeps")
+    bars = {"fmt": "o", "markersize": 3, "elinewidth": 0.8, "color": colour}
+    left.errorbar(reads.couplings, one.couplings[i, j], one.errors[i, j], **bars)
+    left.axline((0, 0), slope=one.temperature.slope, color=colour, label=f"β = {final[place]:g}")
 left.set(xlabel="programmed coupling", ylabel="learnt coupling")
 left.legend()
-values = [one.temperature.value for one in found]
-right.errorbar(sweeps, values, [one.temperature.value_error for one in found], marker="o", capsize=3)
-right.set(xscale="log", xlabel="sweeps of an anneal", ylabel="effective temperature", ylim=(0, None))
-right.set_xticks(sweeps, sweeps)
-right.minorticks_off()
+slopes, errors = ([getattr(one.temperature, name) for one in found] for name in ("slope", "error"))
+right.errorbar(final, slopes, errors, fmt="o", capsize=3)
+right.axline((0, 0), slope=1, color="0.3", linewidth=1)
+right.set(xlabel="β at the end of the anneal", ylabel="β from the reads", xlim=(0, 0.5), ylim=(0, 0.55))
 plt.show()
 
-print("temperatures:", ", ".join(f"{one.temperature.value:.2f} ± {one.temperature.value_error:.2f}" for one in found))
-assert np.all(np.diff(values) < 0)
+for beta, slope, error in zip(final, slopes, errors, strict=True):
+    print(f"β = {beta:g}: found {slope:.3f} ± {error:.3f}")
+    assert abs(slope - beta) < 0.1 * beta + 4 * error

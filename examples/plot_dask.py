@@ -27,6 +27,8 @@ def fit(size, seed):
     return distributed.get_worker().name, start, time.time(), float(error)
 
 
+neurise.Pairwise().fit(data.sample(300, seed=0), verbose=False)  # the first fit of a process loads torch's optimisers
+
 # %%
 # ``opened`` gives an executor of Python's own kind: ``submit`` a function, and ask for the result.
 # In the place of the address it takes ``"process"`` for processes, or ``"slurm"`` for jobs.

@@ -24,7 +24,7 @@ fresh = data.sample(5000, seed=9)
 shots, learnt, counted = [300, 1000, 3000], [], []
 for n in shots:
     rows = data.sample(n, seed=0)
-    model = neurise.NeurISE(width=32, members=2, steps=200, alphabet=[0, 1, 2, 3])
+    model = neurise.NeurISE(width=32, members=1, steps=200, alphabet=[0, 1, 2, 3])
     model.fit(rows, seed=0, verbose=False)
     learnt.append(neurise.povm.classical_fidelity(data.log_weight(fresh), model.log_prob(fresh)))
     law = neurise.exact.law(neurise.Memorize(alphabet=[0, 1, 2, 3]).fit(rows)).numpy()
@@ -38,7 +38,9 @@ correlators = neurise.povm.pair_expectations(model.sample(20_000, seed=1))
 pairs = np.triu_indices(6, 1)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.2))
-left.errorbar(shots, [1 - f.value for f in learnt], [f.standard_error for f in learnt], marker="o", capsize=3, label="model")
+left.errorbar(
+    shots, [1 - f.value for f in learnt], [f.standard_error for f in learnt], marker="o", capsize=3, label="model"
+)
 left.plot(shots, 1 - np.array(counted), "s-", color="C4", label="counting the shots")
 left.set(xscale="log", yscale="log", xlabel="shots", ylabel="1 − classical fidelity")
 left.legend()

@@ -52,7 +52,7 @@ for shift, (name, correct) in zip((-0.2, 0.2), right_share.items(), strict=True)
 right.set_yticks(range(4), full.columns)
 right.invert_yaxis()
 right.set(xlim=(0, 1), xlabel="share of gaps filled correctly")
-right.legend(loc="lower right")
+right.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
 plt.show()
 
 print({name: f"{correct.mean():.0%}" for name, correct in right_share.items()})

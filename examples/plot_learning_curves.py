@@ -13,7 +13,7 @@ import neurise
 
 plt.style.use("neurise.look")
 data = neurise.datasets.edwards_anderson(side=3, seed=1, J=0.6)
-sizes = [2000, 6000, 20000, 60000]
+sizes = [400, 1000, 2500, 6000]
 models = {
     "independent sites": neurise.Independent(),
     "memorising the rows": neurise.Memorize(),

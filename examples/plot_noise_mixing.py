@@ -18,8 +18,7 @@ sites, cycles = data.space.sites, 6
 
 steps = np.arange(cycles * sites + 1) / sites
 curves = {
-    keep: neurise.theory.delta_curve(data.pmf, data.space, keep, cycles).numpy()
-    for keep in (0.0, 0.3, 0.5, 0.7, 0.9)
+    keep: neurise.theory.delta_curve(data.pmf, data.space, keep, cycles).numpy() for keep in (0.0, 0.3, 0.5, 0.7, 0.9)
 }
 
 # %%

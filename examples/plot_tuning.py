@@ -47,7 +47,7 @@ left.set(xscale="log", xlabel="learning rate", ylabel="nats per held-back row")
 bar = figure.colorbar(image, ax=left, ticks=[6, 7, 8, 9], label="width")
 bar.ax.set_yticklabels([64, 128, 256, 512])
 right.plot(np.arange(1, len(scores) + 1), np.minimum.accumulate(scores), "o-", markersize=4)
-right.set(xlabel="trials that were finished", title="best so far")
+right.set(xlabel="trials", title="best so far")
 for panel in (left, right):
     panel.axhline(entropy, color="0.3", linestyle="--", linewidth=1)
 plt.show()
