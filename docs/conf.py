@@ -73,6 +73,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "image_srcset": ["2x"],
     "image_scrapers": ("gif_animations", "matplotlib"),
+    "capture_repr": (),  # what is printed is shown; a fitted model at the end of a block is not
     "thumbnail_size": (400, 280),
 }
 

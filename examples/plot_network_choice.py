@@ -41,7 +41,7 @@ entropy = np.log(2) - (sites - 1) * (stay * np.log(stay) + (1 - stay) * np.log(1
 scores = model.race_.scores
 right.bar(list(scores), list(scores.values()), color=["C6", "C0"], width=0.6)
 right.axhline(entropy, color="0.2", linestyle="--", linewidth=1)
-right.text(0.5, entropy + 2, "entropy of the truth", ha="center", va="bottom", fontsize=8)
+right.text(1, entropy + 2, "entropy\nof the truth", ha="center", va="bottom", fontsize=8)
 right.set(ylabel="nats per held-back row")
 plt.show()
 

@@ -18,7 +18,7 @@ class GifAnimations:
         from matplotlib.animation import Animation, PillowWriter
         from sphinx_gallery.scrapers import figure_rst
 
-        paths, titles = [], []
+        paths = []
         for animation in list(block_vars["example_globals"].values()):
             if not isinstance(animation, Animation):
                 continue
@@ -27,10 +27,10 @@ class GifAnimations:
                 continue
             path = Path(next(block_vars["image_path_iterator"])).with_suffix(".gif")
             animation.save(path, writer=PillowWriter(fps=1000 / animation._interval))
-            titles.append(figure.axes[0].get_title())
             paths.append(str(path))
             plt.close(figure)
-        return figure_rst(paths, gallery_conf["src_dir"], ", ".join(titles)) if paths else ""
+        title = Path(block_vars["src_file"]).read_text(encoding="utf-8").splitlines()[1]  # below the quotes
+        return figure_rst(paths, gallery_conf["src_dir"], title) if paths else ""
 
 
 def _get_sg_image_scraper() -> GifAnimations:
