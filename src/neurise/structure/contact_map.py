@@ -18,6 +18,12 @@ def draw_contacts(found: Contacts, path: str | Path | None = None, *, most: int 
     """Draw the map to a file (.png, .svg, .pdf) where a path is given, and return the figure.
 
     ``most`` pairs are marked, by default as many as there are sites.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> figure = neurise.structure.draw_contacts(neurise.structure.contacts(found))
     """
     sites = len(found.scores)
     marked = found.pairs[: sites if most is None else most]
