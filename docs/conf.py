@@ -14,6 +14,7 @@ with (HERE.parent / "pyproject.toml").open("rb") as file:
 import neurise  # noqa: E402
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # several notebooks and examples run at once
+os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")  # the cluster of an example reports every step otherwise
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
 
 project, author, version, release = "neurise", "The neurise developers", neurise.__version__, neurise.__version__

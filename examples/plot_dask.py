@@ -33,7 +33,7 @@ neurise.Pairwise().fit(data.sample(300, seed=0), verbose=False)  # the first fit
 # ``opened`` gives an executor of Python's own kind: ``submit`` a function, and ask for the result.
 # In the place of the address it takes ``"process"`` for processes, or ``"slurm"`` for jobs.
 
-options = {"processes": False, "protocol": "tcp://", "dashboard_address": None}
+options = {"processes": False, "protocol": "tcp://", "dashboard_address": ":0"}
 pieces = [(size, seed) for size in (300, 1000, 3000) for seed in range(4)]
 with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster:
     address = cluster.scheduler_address.replace("tcp", "dask")
