@@ -14,6 +14,7 @@ with (HERE.parent / "pyproject.toml").open("rb") as file:
 import neurise  # noqa: E402
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # several notebooks and examples run at once
+os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")  # the cluster of an example reports every step otherwise
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
 
 project, author, version, release = "neurise", "The neurise developers", neurise.__version__, neurise.__version__
@@ -77,6 +78,8 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "image_srcset": ["2x"],
+    "image_scrapers": ("gif_animations", "matplotlib"),
+    "capture_repr": (),  # what is printed is shown; a fitted model at the end of a block is not
     "thumbnail_size": (400, 280),
 }
 
