@@ -41,7 +41,8 @@ class Page(HTMLParser):
         found = dict(attrs)
         self.names |= {name for name in (found.get("id"), found.get("name")) if name}
         self.targets += [value for key in ("href", "src") if (value := found.get(key))]
-        if tag == "img" and not found.get("alt"):
+        thumbnail = "_thumb." in str(found.get("src")) and found.get("alt") == ""  # its title stands below it
+        if tag == "img" and not found.get("alt") and not thumbnail:
             self.wordless.append(str(found.get("src")))
 
 
