@@ -14,6 +14,7 @@ with (HERE.parent / "pyproject.toml").open("rb") as file:
 import neurise  # noqa: E402
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # several notebooks and examples run at once
+os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")  # the cluster of an example reports every step otherwise
 warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
 
 project, author, version, release = "neurise", "The neurise developers", neurise.__version__, neurise.__version__
@@ -44,7 +45,7 @@ nitpick_ignore_regex = [  # what docstrings refer to and the reference leaves ou
 suppress_warnings = ["config.cache", "toc.empty_glob"]
 
 # Pages: MyST Markdown. Links to headings work as they do on GitHub.
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
 root_pages = {
@@ -77,11 +78,13 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "image_srcset": ["2x"],
+    "image_scrapers": ("gif_animations", "matplotlib"),
+    "capture_repr": (),  # what is printed is shown; a fitted model at the end of a block is not
     "thumbnail_size": (400, 280),
 }
 
 # The reference is read from the docstrings.
-autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
@@ -91,7 +94,8 @@ toc_object_entries_show_parents = "hide"
 html_theme = "furo"
 html_title = "neurise"
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_theme_options = {"source_repository": URL, "source_branch": "main", "source_directory": "docs/"}
+html_show_sphinx = False
