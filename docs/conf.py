@@ -46,7 +46,7 @@ nitpick_ignore_regex = [  # what docstrings refer to and the reference leaves ou
 suppress_warnings = ["config.cache", "toc.empty_glob"]
 
 # Pages: MyST Markdown. Links to headings work as they do on GitHub.
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
 root_pages = {
@@ -85,7 +85,7 @@ sphinx_gallery_conf = {
 }
 
 # The reference is read from the docstrings.
-autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
@@ -99,4 +99,4 @@ html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_theme_options = {"source_repository": URL, "source_branch": "main", "source_directory": "docs/"}
+html_show_sphinx = False
