@@ -11,7 +11,7 @@ BIN := .venv/bin
 INSTALL = UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install -q --python .venv '$(TORCH)' -e '.[$(1)]' \
 	|| $(BIN)/pip install -q '$(TORCH)' -e '.[$(1)]'
 
-.PHONY: help demo play test test-all test-cluster test-faults fuzz lint format bench models clean
+.PHONY: help demo play docs test test-all test-cluster test-faults fuzz lint format bench models clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
@@ -59,6 +59,9 @@ lint: .venv/.dev  ## Style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/.dev  ## The site, in build/site/index.html (tutorials and examples run; under four minutes)
+	$(BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) -b html -d build/doctrees docs build/site
 
 format: .venv/.dev  ## Put the code in the house style
 	$(BIN)/ruff check --fix .
