@@ -202,7 +202,9 @@ def _frequencies(outcomes: Any) -> np.ndarray:
     """Count rows of outcomes, and give all 4^q frequencies."""
     x = _outcomes(outcomes)
     if x.shape[1] > MOST_RESTORED:
-        raise ValueError(f"{x.shape[1]} qubits have a state of 4^{x.shape[1]} numbers; at most {MOST_RESTORED} are restored")
+        raise ValueError(
+            f"{x.shape[1]} qubits have a state of 4^{x.shape[1]} numbers; at most {MOST_RESTORED} are restored"
+        )
     codes = x.astype(np.int64) @ 4 ** np.arange(x.shape[1] - 1, -1, -1)
     return np.bincount(codes, minlength=4 ** x.shape[1]) / len(x)
 

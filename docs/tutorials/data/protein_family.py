@@ -23,7 +23,7 @@ VOLUME = {
     "N": 114, "P": 113, "Q": 144, "R": 174, "S": 89, "T": 116, "V": 140, "W": 228, "Y": 194,
 }  # fmt: skip
 """Volumes of the residues in cubic ångström."""
-STRENGTH = 1.5
+STRENGTH = 2.0
 SPREAD = 1.2
 SWEEPS = 200
 FRAGMENTS = 0.15
@@ -63,7 +63,9 @@ def draw(n: int, fields: np.ndarray, pairs: np.ndarray, tables: np.ndarray, seed
                 for site in range(sites)]  # fmt: skip
     for _ in range(SWEEPS):
         for site in range(sites):
-            logits = fields[site] + sum((table[:, rows[:, other]].T for other, table in touching[site]), np.zeros((n, 1)))
+            logits = fields[site] + sum(
+                (table[:, rows[:, other]].T for other, table in touching[site]), np.zeros((n, 1))
+            )
             rows[:, site] = (logits + rng.gumbel(size=(n, states))).argmax(1)
     return rows
 
@@ -82,8 +84,8 @@ def main() -> None:
     """Write the file."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("output", type=Path)
-    options.add_argument("--sequences", type=int, default=3000)
-    options.add_argument("--sites", type=int, default=20)
+    options.add_argument("--sequences", type=int, default=4000)
+    options.add_argument("--sites", type=int, default=16)
     options.add_argument("--seed", type=int, default=0)
     given = options.parse_args()
     rows = cut(draw(given.sequences, *law(given.sites, given.seed), given.seed), given.seed)

@@ -4,8 +4,8 @@ Answers depend on each other as they do in real ones: age decides much about wor
 about owning a home. Then
 
 - cells go missing: some at random, and incomes more often where they are high, as people are shy about them;
-- a few lines are spoilt: the answers of two people are mixed up, so that every answer is possible, and together they are not
-  (a retired person of 22). The column ``spoilt`` of the complete file says which.
+- a few lines are spoilt: the ages of young and old people are mixed up, so that every answer is possible, and together they
+  hardly are (a retired person of 22). The column ``spoilt`` of the complete file says which.
 
     python examples/data/survey.py survey.csv --complete complete.csv --rows 4000 --seed 0
 """
@@ -28,9 +28,11 @@ SPOILT = 0.01
 
 def answers(n: int, rng: np.random.Generator) -> pd.DataFrame:
     """Draw the complete answers of n people."""
-    age = np.clip(18 + rng.gamma(2.6, 11, n), 18, 90).astype(int)
+    age = np.clip(18 + rng.gamma(2.6, 11, n), 18, 85).astype(int)
     region = rng.choice(len(REGIONS), n, p=[0.2, 0.35, 0.25, 0.2])
-    school = _pick(rng, np.stack([0.02 * (age - 40), np.full(n, 1.2), 0.6 - 0.012 * (age - 40), np.where(age > 23, 0.0, -4)], 1))
+    school = _pick(
+        rng, np.stack([0.02 * (age - 40), np.full(n, 1.2), 0.6 - 0.012 * (age - 40), np.where(age > 23, 0.0, -4)], 1)
+    )
     young, old = age < 25, age >= 65
     work = _pick(rng, np.stack([
         np.where(young, 1.5, -3.0), np.where(old, -1.5, 2.2), np.where(old, -1.0, 0.4) - np.where(young, 1, 0),
@@ -50,10 +52,11 @@ def answers(n: int, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def spoil(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Give some lines the age of another person, and say which."""
-    spoilt = rng.random(len(table)) < SPOILT
+    """Mirror the age of some of the youngest and the oldest people, and say which."""
+    extreme = (table["age"] < 25) | (table["age"] >= 65)
+    spoilt = extreme & (rng.random(len(table)) < SPOILT / extreme.mean())
     table = table.assign(spoilt=spoilt)
-    table.loc[spoilt, "age"] = 18 + 90 - table.loc[spoilt, "age"]
+    table.loc[spoilt, "age"] = 18 + 85 - table.loc[spoilt, "age"]
     return table
 
 
@@ -82,7 +85,9 @@ def main() -> None:
     survey.to_csv(given.output, index=False)
     if given.complete:
         complete.to_csv(given.complete, index=False)
-    print(f"{given.output}: {given.rows:,} rows of {survey.shape[1]} columns, {int(survey.isna().sum().sum()):,} cells are empty")
+    print(
+        f"{given.output}: {given.rows:,} rows of {survey.shape[1]} columns, {int(survey.isna().sum().sum()):,} cells are empty"
+    )
 
 
 if __name__ == "__main__":

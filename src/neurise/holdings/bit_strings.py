@@ -104,8 +104,14 @@ def rows_of_strings(texts: Sequence[Any], what: str, *, bits: int | None = None,
     for text, row in zip(texts, plain, strict=True):
         if wrong := row.strip(digits).strip():
             place = next(i for i, letter in enumerate(text) if letter not in digits + " _")
-            written = "a bit string is written in 0 and 1" if states == 2 else f"{states} states are written in {digits}"
-            more = f"neurise.counts(…, states={1 + int(wrong[0])}) reads more digits; other " if wrong[0] in DIGITS else "Other "
+            written = (
+                "a bit string is written in 0 and 1" if states == 2 else f"{states} states are written in {digits}"
+            )
+            more = (
+                f"neurise.counts(…, states={1 + int(wrong[0])}) reads more digits; other "
+                if wrong[0] in DIGITS
+                else "Other "
+            )
             raise ValueError(
                 f"{what} has {text[:80]!r}, whose character {place} is {wrong[0]!r}; {written}. {more}"
                 "symbols are given as rows: [list(text) for text in …]"
