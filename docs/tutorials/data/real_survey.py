@@ -74,6 +74,7 @@ def _draw(rows: dict, hits: dict) -> None:
         left.bar(places + shift, [rows[name].baselines[base] for name in names], 0.2, label=base, color=colour)
     left.set_xticks(places, ["pairs, mean", "pairs, RMS", "triples, mean"])
     left.set(title="error of correlations in synthetic rows")
+    left.margins(y=0.4)
     left.legend(frameon=False)
     places, table = np.arange(len(hits)), list(hits.values())
     right.bar(
@@ -81,7 +82,7 @@ def _draw(rows: dict, hits: dict) -> None:
     )
     right.bar(places + 0.2, [h["most frequent"] for h in table], 0.4, label="most frequent answer", color="#444444")
     right.set_xticks(places, hits, rotation=30)
-    right.set(title="hidden cells filled rightly", ylim=(0, 1))
+    right.set(title="hidden cells filled rightly", ylim=(0, 1.2))
     right.legend(frameon=False)
     figure.savefig(FIGURES / "real_survey.png", dpi=110)
 
