@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -39,3 +40,28 @@ def test_prose_is_wrapped(page: Path) -> None:
 def test_code_and_tables_are_no_prose() -> None:
     text = "one\n```python\ntwo\n```\n| three |\n<!-- four -->\nfive\n::::{tip}\n:::\nsix\n::::\nseven"
     assert [line for _, line in prose(text)] == ["one", "five", "seven"]
+
+
+LOCAL = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_to_files(page: Path) -> None:
+    text = "\n".join(line for _, line in prose(page.read_text(encoding="utf-8")))
+    generated = ROOT / "docs" / "gallery"  # made from examples/ when the site is built
+    targets = [(page.parent / found).resolve() for found in LOCAL.findall(text)]
+    missing = [target for target in targets if not target.exists() and generated not in target.parents]
+    assert not missing, missing
+
+
+def test_links_of_the_readme_work_on_a_package_index() -> None:
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    text = hook.with_addresses((ROOT / "README.md").read_text(encoding="utf-8"), "https://a.example/b")
+    assert not LOCAL.findall(text)
+    assert "](https://a.example/b/raw/main/docs/figures/overview.png)" in text
+    assert "](https://a.example/b/blob/main/CONTRIBUTING.md)" in text

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 
 def load(path: str | Path, device: str | torch.device | None = None) -> Model:
-    """Load a model that ``model.save(path)`` wrote. Nothing in the files is run: they hold numbers and settings."""
+    """Load a model that ``model.save(path)`` wrote. Nothing in the files is run: they hold numbers and settings.
+
+    >>> import neurise
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> neurise.Independent().fit([[0, 1], [1, 0]]).save(folder)
+    >>> neurise.load(folder).sample(3, seed=0).shape
+    (3, 2)
+    """
     place = devices.resolve(device)
     config, tensors = load_folder(Path(path))
     try:

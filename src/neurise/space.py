@@ -26,6 +26,11 @@ class Space:
     Columns of a table have alphabets of their own: site i holds the tokens :math:`0 \dots p_i - 1` then, ``sizes`` says how many,
     and :math:`p = \max p_i`. A law has :math:`\prod_i p_i` probabilities, one for each configuration that is possible, and
     what has a place for each of p states is zero at the impossible ones. ``sizes`` is None where all sites have p states.
+
+    >>> import neurise
+    >>> space = neurise.Space(sites=3, states=4)
+    >>> space.size
+    64
     """
 
     sites: int

@@ -115,6 +115,13 @@ def files(
 
     Any text may be packed by gzip. What a packed file unpacks to is limited to 4 GB, or a quarter of the free memory where
     that is less; ``max_unpacked``, ``"8GB"`` say, or the environment variable ``NEURISE_MAX_UNPACKED`` sets another limit.
+
+    >>> import neurise, numpy as np
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + '/rows.csv'
+    >>> np.savetxt(path, [[0, 1], [1, 0], [1, 1]], fmt='%d', delimiter=',')
+    >>> neurise.datasets.files(path).train.tolist()
+    [[0, 1], [1, 0], [1, 1]]
     """
     place = Path(path)
     if place.is_dir():

@@ -48,6 +48,12 @@ def elbo(
 
     **Error.** Standard error of the mean over new rows and new draws. ``monte_carlo`` is the share of the draws,
     :math:`\sqrt{\sum_k w_k^2 s_k^2} / \sum_k w_k`, with s the standard errors that the model gives.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.NeurISE(keep_prob=0.5, cycles=2, width=4, members=1, steps=5).fit(X, verbose=False)
+    >>> neurise.metrics.elbo(model, X).nats < 0
+    True
     """
     options = {} if draws is None else {"draws": draws}
     X, y, weights = in_hand(model, X, y, weights)

@@ -46,6 +46,11 @@ def log_likelihood(
     a perfect model's. With labels it has to be the law given the labels. A model may pass it on few rows, by chance.
 
     **Error.** Standard error of the mean over new rows; importances count as :math:`(\sum w)^2/\sum w^2` rows.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> neurise.metrics.log_likelihood(neurise.Independent().fit(X), X).bits_per_site
+    1 ± 0 bits
     """
     X, y, weights = in_hand(model, X, y, weights)
     return summary(model.log_prob(X, y), X, weights, pmf_log_prob)

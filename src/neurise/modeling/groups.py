@@ -32,6 +32,10 @@ class Architecture:
         counts: count how often each site held each token where the sites generated before it were as they are now, and fall
             back on fewer of these where that was seldom seen. It takes seconds, joins the others as an energy does, and is what
             remains of memorising: where rows are many for the space, its share grows. None, False and True as for an energy.
+
+    >>> import neurise
+    >>> neurise.NeurISE(architecture=neurise.Architecture(pairwise=True)).get_params()['architecture__pairwise']
+    True
     """
 
     heads: str = "site"
@@ -63,6 +67,10 @@ class Chain:
         unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
         stretch: how many consecutive steps of a row are learnt at once, by a network that can share work among them, as
             "site_mlp" does; a batch then has as many fewer rows. 1 draws a row for every step. None chooses by the data.
+
+    >>> import neurise
+    >>> neurise.NeurISE(keep_prob=0.5, chain=neurise.Chain(steps=12)).get_params()['chain__steps']
+    12
     """
 
     kind: str = "round_robin"
@@ -89,6 +97,10 @@ class Corrector:
 
     Sweeps change what ``sample`` draws and :func:`neurise.exact.law` writes out. ``log_prob``, ``elbo`` and ``score`` are those
     of the chain without them.
+
+    >>> import neurise
+    >>> neurise.NeurISE(corrector=neurise.Corrector(clean=0.25, sweeps=20)).get_params()['corrector__sweeps']
+    20
     """
 
     clean: float = 0.0

@@ -66,6 +66,13 @@ def fit_many(
     A seed decides a model's first weights and what is held back of its data, as in ``fit``. The noise of the training is
     drawn for all models of a group together: the same list gives the same models, another list slightly others. A model that
     diverges keeps its last good weights, and a warning names it: the others are not disturbed.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.NeurISE(width=4, members=1, steps=5)
+    >>> models = neurise.fit_many(model, [X[:40], X[40:]], seeds=[0, 1], verbose=False)
+    >>> [one.sample(2, seed=0).shape for one in models]
+    [(2, 3), (2, 3)]
     """
     start = None if seeds is None else [checks.seed(seed) for seed in seeds]
     one = not isinstance(Xs, list | tuple) and getattr(Xs, "ndim", 3) == 2

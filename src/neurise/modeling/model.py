@@ -83,6 +83,12 @@ class Model(Estimator, ABC):
     A model with a likelihood adds ``_log_prob`` or ``_elbo``, and ``site_terms`` where it is a sum over sites; one whose law
     can be written out adds ``chain_law``. What is learnt ends in an underscore. Inside a model, data are tokens and sites
     stand in the order in which they are noised; :class:`neurise.schema.Schema` translates at the door.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.Independent().fit(X)         # any model: fit, sample, log_prob, save
+    >>> isinstance(model, neurise.Model), model.sample(2, seed=0).shape, model.log_prob(X).shape
+    (True, (2, 3), (100,))
     """
 
     groups: ClassVar[Mapping[str, type]] = {}
@@ -303,7 +309,7 @@ class Model(Estimator, ABC):
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns the data has: scikit-learn's name of the number of sites. There is none before ``fit``."""
+        """How many columns the data has, scikit-learn's name of the number of sites. There is none before ``fit``."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
         return self.schema_.space.sites
@@ -379,10 +385,15 @@ class Model(Estimator, ABC):
         The arguments are those of ``sample``. The last state follows the law of ``sample``, and with the same seed it is the
         same rows, up to rounding. With ``clamp`` the states are those of the particles that were kept in the end.
 
+        >>> import neurise
+        >>> model = neurise.NeurISE(width=8, members=1, steps=5).fit([[0, 1, 1], [1, 0, 0]] * 20, verbose=False)
         >>> chain = model.trajectory(4, seed=0)
-        >>> chain[0], chain[-1]          # noise and configurations, (4, sites) of the symbols that were fitted
-        >>> chain.sites[10]              # the site that step 10 redraws, of each chain, (4,)
-        >>> chain.laws[10]               # the probabilities it was drawn from, (4, states)
+        >>> chain[0].shape, chain[-1].shape          # noise and configurations, (4, sites) of the symbols that were fitted
+        ((4, 3), (4, 3))
+        >>> chain.sites[2].shape                     # the site that the third step redraws, of each chain
+        (4,)
+        >>> chain.laws[2].shape                      # the probabilities it was drawn from, (4, states)
+        (4, 2)
         """
         from neurise.modeling.trajectory import recorded
 

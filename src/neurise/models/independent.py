@@ -25,6 +25,12 @@ class Independent(SolvedModel):
     Args:
         order: the sites in the order in which the model takes them; of no consequence here.
         alphabet: all symbols, where the sample may lack some. One that never occurs has probability zero.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.Independent().fit(X)
+    >>> round(float(model.log_prob([[0, 0, 1]])[0]), 3)         # three fair coins: −3 log 2
+    -2.079
     """
 
     takes_gaps: ClassVar[bool] = True

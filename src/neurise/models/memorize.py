@@ -26,6 +26,11 @@ class Memorize(SolvedModel):
     Args:
         order: the sites in the order in which the model takes them; of no consequence here.
         alphabet: all symbols, where the sample may lack some.
+
+    >>> import neurise, numpy as np
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> np.exp(neurise.Memorize().fit(X).log_prob(X[:4])).round(2).tolist()
+    [0.25, 0.25, 0.25, 0.25]
     """
 
     def _count(self, x: Tensor, y: Tensor, weights: Tensor) -> dict[str, Tensor]:

@@ -33,8 +33,11 @@ def play(
     set. In a notebook the page appears below the cell; elsewhere the page that is returned has a ``url``. Either way it is
     served by this process until ``stop()``, and to this machine alone.
 
-    >>> page = neurise.play(model, X)
-    >>> page.url
+    >>> import neurise
+    >>> page = neurise.play(neurise.Independent().fit([[0, 1], [1, 0]]), [[0, 1], [1, 0]])
+    >>> page.url.startswith('http://127.0.0.1')
+    True
+    >>> page.stop()
     """
     stage = stage_of(model, data, layout=layout)
     page = serve(stage, port=port, frames=FRAMES)

@@ -14,7 +14,15 @@ SIZE = 4.8
 
 
 def draw_contacts(found: Contacts, path: str | Path, *, most: int | None = None) -> None:
-    """Draw the map to a file (.png, .svg, .pdf); ``most`` pairs are marked, by default as many as there are sites."""
+    """Draw the map to a file (.png, .svg, .pdf); ``most`` pairs are marked, by default as many as there are sites.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> import tempfile
+    >>> neurise.structure.draw_contacts(neurise.structure.contacts(found), tempfile.mkdtemp() + '/map.png')
+    """
     sites = len(found.scores)
     marked = found.pairs[: sites if most is None else most]
     figure = drawing.new_figure(2 * SIZE + 0.9, SIZE)

@@ -45,6 +45,13 @@ def draw(
     Sites stand on the grid of their ``shape``, or where ``positions``, (sites, 2), says, or by a ``layout``: ``"grid"``,
     ``"chimera"``, ``"pegasus"`` or ``"zephyr"`` (with its size, ``"pegasus:16"``; qubits are those of the data set), or
     ``"spring"`` (networkx). Sites without places are rows and columns of a matrix.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> import tempfile
+    >>> neurise.structure.draw(found, tempfile.mkdtemp() + '/graph.png', data)
     """
     if structure.shape is None and data is not None:
         structure = replace(structure, shape=data.shape)
