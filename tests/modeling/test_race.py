@@ -231,6 +231,20 @@ def test_one_kind_is_trained_where_kinds_do_not_mix() -> None:
     assert model.shares_ == {"sparse": 1.0}
 
 
+def test_members_of_one_kind_that_is_left_see_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same rows they would all find the same parents."""
+    trained = list[Job]()
+    genuine = Job.run
+    monkeypatch.setattr(Job, "run", lambda job, *a, **k: (trained.append(job), genuine(job, *a, **k))[1])
+    with racing.on_small_data("sparse", "site_mlp", together=False, behind=ALL):
+        model = tiny.model(members=2).fit(rows(), seed=0, max_steps=STEPS, verbose=False)
+    assert model.shares_ == {"sparse": 1.0}
+    last = trained[-1]
+    assert last.held is not None
+    assert last.held.fold is not None
+    assert last.held.fold.unique().tolist() == [0, 1]
+
+
 def test_labels_counts_constant_sites_and_calibration_go_with_it() -> None:
     X, y, weights = rows(), np.arange(80) % 2, np.arange(80) % 3 + 1.0
     X = np.column_stack([X, np.full(80, 2)])
@@ -247,7 +261,7 @@ def test_labels_counts_constant_sites_and_calibration_go_with_it() -> None:
 def test_without_a_race_the_first_kind_is_taken(given: dict[str, Any]) -> None:
     model = tiny.model(**given).fit(rows(), seed=0, verbose=False)
     assert model.shares_ == {"site_mlp": 1.0}
-    assert model.summary()["choice"] == "site_mlp: there were too few steps, or no rows held back, for a race"
+    assert model.summary()["choice"] == "site_mlp: there were too few steps, or rows held back, for a race"
 
 
 # --- what goes wrong ---------------------------------------------------------------------------------------------------

@@ -96,3 +96,20 @@ def test_an_energy_without_a_share_corrects_nothing(shares: dict[str, float], tr
     found: Any = {name: SimpleNamespace(conditionals=SimpleNamespace(has_clean=name == "energy")) for name in shares}
     judges = Judges.of(Rows(torch.zeros(1, 2, dtype=torch.uint8)), torch.tensor([-1, -1]), 2)
     assert solved_members.SolvedMembers(found, judges, [], shares).clean_has_share == trusted
+
+
+def test_few_rows_do_not_train_networks() -> None:
+    """Networks stop where the rows held back like them best, so that a few of these would always choose them."""
+    glass = neurise.datasets.edwards_anderson(side=4, seed=2)
+    model = NeurISE(architecture=BOTH).fit(glass.sample(100, seed=0), verbose=False)
+    assert set(model.shares_) <= {"energy", "counts"}
+    assert model.stopped_ == "solved"
+    assert model.summary()["choice"] == "energy and counts: there were too few steps, or rows held back, for a race"
+
+
+def test_large_spaces_keep_the_graph_when_few_rows_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten rows held back gave counts all of it, and twice the error of the energy; five folds of all rows do not."""
+    monkeypatch.setattr(solved_members, "SMALL", 2**10)
+    glass = neurise.datasets.edwards_anderson(side=4, seed=2)
+    model = NeurISE(architecture=BOTH).fit(glass.sample(100, seed=0), verbose=False)
+    assert model.shares_["energy"] > 0.5

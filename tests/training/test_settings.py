@@ -65,6 +65,15 @@ def test_a_run_needs_an_end() -> None:
         tiny.model("d3pm", steps=None).fit(tiny.spins())
 
 
+def test_networks_that_learn_by_heart_stop_however_much_time_there_is() -> None:
+    rows = np.random.default_rng(0).integers(0, 2, (50, 4))
+    model = NeurISE(network="sparse", members=1, alphabet=[0, 1])
+    found = model.fit(rows, max_seconds=1e6, seed=0, verbose=False).chosen_
+    assert model.settings(None, 60.0, found).max_steps == found.most_steps == 500
+    assert model.settings(7, 60.0, found).max_steps == 7
+    assert settings_of(None, 60.0, steps=8).max_steps is None  # other networks go on while there is time
+
+
 @pytest.mark.parametrize("value", [8.0, np.int64(8), np.float32(8)])
 def test_whole_numbers_of_any_type_become_ints(value: Any) -> None:
     settings = settings_of(None, steps=value, training__batch_size=value, training__patience=value)

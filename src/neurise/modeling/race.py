@@ -58,7 +58,7 @@ class Race:
     def told(self) -> str:
         """Say who ran for how long, and who is left."""
         if not self.steps:
-            return f"{self.kept[0]}: there were too few steps, or no rows held back, for a race"
+            return f"{' and '.join(self.kept)}: there were too few steps, or rows held back, for a race"
         runs = " and ".join(f"{steps:,} steps of {kind}" for kind, steps in self.steps.items())
         ended = "" if self.is_whole else ", which was interrupted"
         return f"{' and '.join(self.kept)}: by a race of {runs} on {self.rows:,} rows held back{ended}"

@@ -458,7 +458,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         return left
 
     def _raced(self, rows: Rows, held: Rows | None, run: Run) -> list[Job]:
-        """Let the kinds of networks race, and train those that are left, on the same rows."""
+        """Let the kinds of networks race, and train those that are left, on the same rows.
+
+        One kind that starts from its rows is trained as if it had been named: members that see other rows differ the more.
+        """
+        every, given = rows, held
         rows, held = self.divide(rows, held, run.seed)
         jobs, lost = dict[str, Job](), list[MemoryError]()
         for kind in self.sizes_:
@@ -472,6 +476,10 @@ class RoundRobinModel(ChainModel, TrainedModel):
         together = self.choice_ is not None and self.choice_.together
         self.race_, found = race.settle(jobs, steps, partial(self._judged, run), run, together=together)
         self.sizes_ = {kind: self.sizes_[kind] for kind in found}
+        kind, job = next(iter(found.items()))
+        make = discovery.found("neurise.networks", kind)
+        if len(found) == 1 < len(jobs) and make.starts_from_rows and not job.is_over:
+            return self._jobs_in(None, kind, every, given, run)
         return list(found.values())
 
     @torch.no_grad()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from neurise.training.settings import DECAY, PRECISION
+from neurise.training.settings import DECAY, EVALUATIONS, PRECISION
 
 
 class Sizes(NamedTuple):
@@ -26,6 +26,8 @@ class Sizes(NamedTuple):
     stretch: int = 1
     weight_decay: float = DECAY
     dropout: float = 0.1
+    most_steps: int | None = None  # where more make it worse, however much time there is
+    evaluations: int = EVALUATIONS
 
 
 SIZES: tuple[tuple[float, Sizes], ...] = (

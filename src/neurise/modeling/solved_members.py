@@ -19,6 +19,7 @@ from neurise import discovery
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee
 from neurise.deadline import Work, noted_interrupts
+from neurise.energies.family import count_of
 from neurise.modeling import race
 from neurise.modeling.model import Run
 from neurise.modeling.race import Race
@@ -32,9 +33,13 @@ from neurise.training.loop import TrainingDiverged
 SOLVING = 0.4
 """The share of a limited time in which solving must be done."""
 NETWORKS = "networks"
-FEW, SMALL, FOLDS, ERRORS = 500, 2**16, 5, 0.5
-"""Rows, and configurations, up to which what is solved for is compared over so many folds of all rows, since one has too few to
-tell by; and by how many standard errors more parameters must be better then."""
+ENOUGH = 50
+"""Rows held back, with fewer of which networks are not tried: they stop where these rows like them best, which flatters them."""
+FEW, FOLDS, ERRORS = 500, 5, 0.5
+"""Rows up to which what is solved for is compared over so many folds of all rows, since one has too few to tell by; and by how
+many standard errors more parameters must be better then."""
+SMALL = 2**16
+"""Configurations up to which each fold chooses a graph and a penalty of its own; in larger spaces that takes too long."""
 Judged = Callable[[Sequence[Job]], Conditionals]
 """Returns what the networks of jobs say together of rows that they have not learnt from."""
 
@@ -118,8 +123,9 @@ def learn(names: Sequence[str], job: Job, work: Work) -> SolvedMembers | None:
         return None
     judges = Judges.of(held, frame.constant, frame.noise.space.states)
     sizes, rows = [own.parameters for own in found.values()], replace(job.rows, fold=None)
-    if len(found) > 1 and len(rows) <= FEW and frame.noise.space.size <= SMALL:
-        pooled = _pooled(list(found), rows, frame, job.seed, work)
+    if len(found) > 1 and len(rows) <= FEW:
+        kept = None if frame.noise.space.size <= SMALL else found
+        pooled = _pooled(list(found), rows, frame, job.seed, work, kept)
         if pooled is not None:
             return SolvedMembers(found, judges, find_shares(*pooled, sizes, ERRORS))
     answers = [judges.answers(own.conditionals) for own in found.values()]
@@ -127,9 +133,17 @@ def learn(names: Sequence[str], job: Job, work: Work) -> SolvedMembers | None:
 
 
 def _pooled(
-    names: Sequence[str], rows: Rows, frame: Frame, seed: int, work: Work
+    names: Sequence[str],
+    rows: Rows,
+    frame: Frame,
+    seed: int,
+    work: Work,
+    kept: Mapping[str, Solved] | None = None,
 ) -> tuple[Judges, list[Tensor]] | None:
-    """Solve without each fold of all rows in its turn, and return what is said of it; None where that cannot be done."""
+    """Solve without each fold of all rows in its turn, and return what is said of it; None where that cannot be done.
+
+    The graph and the penalty of what is ``kept`` are not chosen again.
+    """
     rows = with_folds(rows, FOLDS, seed=seed)
     judged, answers = list[Rows](), {name: list[Tensor]() for name in names}
     for fold in range(FOLDS):
@@ -139,7 +153,9 @@ def _pooled(
         judged.append(aside)
         judges = Judges.of(aside, frame.constant, frame.noise.space.states)
         for name in names:
-            solved = discovery.found("neurise.modeling.solving", name)(own, None, frame, seed=seed, work=work)
+            again = None if kept is None else kept[name].again
+            solve = discovery.found("neurise.modeling.solving", name)
+            solved = solve(own, None, frame, seed=seed, work=work) if again is None else again(own, work)
             if solved is None or not work.left():
                 return None
             answers[name].append(judges.answers(solved.conditionals))
@@ -199,6 +215,8 @@ def _raced(solved: SolvedMembers, jobs: Sequence[Job], steps: int, judged: Judge
     for name, member in solved.found.items():
         scores[name] = judges.mean_and_error(judges.scores(judges.answers(member.conditionals)))[0]
     kept = list(solved.found)
+    if count_of(judges.rows) < ENOUGH:
+        return Race(scores, {}, len(judges.rows), kept, not race.asked(work), work.spent)
     try:
         own.run(replace(work.part(race.SHARE), verbose=False), checkpoint=None, resume=False)
     except (TrainingDiverged, MemoryError, torch.OutOfMemoryError):

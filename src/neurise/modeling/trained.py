@@ -30,7 +30,7 @@ from neurise.rows import Rows, Source, digest, split
 from neurise.training import distributed, placing
 from neurise.training.loop import BrokenOff, TrainingDiverged, Watcher, train
 from neurise.training.objective import Objective
-from neurise.training.settings import DECAY, PRECISION, PRECISIONS, Settings, Training
+from neurise.training.settings import DECAY, EVALUATIONS, PRECISION, PRECISIONS, Settings, Training
 from neurise.training.state import CHECKPOINT, TrainingState, check_parts, claimed, part_folder
 from neurise.training.streamed import StreamedRows
 
@@ -284,6 +284,8 @@ class TrainedModel(Model):
         training, best = self.training, sizes or getattr(self, "chosen_", None) or self.chosen()
         if max_steps is None and max_seconds is None:
             max_steps = checks.positive_whole("steps", best.steps)
+        elif max_steps is None:
+            max_steps = getattr(best, "most_steps", None)
         return Settings(
             checks.positive_whole("training__batch_size", best.batch_size),
             checks.positive("training__learning_rate", best.learning_rate),
@@ -295,6 +297,7 @@ class TrainedModel(Model):
             str(training.precision or getattr(best, "precision", PRECISION)),
             max_steps,
             max_seconds,
+            getattr(best, "evaluations", EVALUATIONS),
         )
 
     def chosen(self) -> Any:

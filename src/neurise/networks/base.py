@@ -24,6 +24,9 @@ class Network(nn.Module, ABC):
     them are stacked and trained as one. It is saved as its file name, its options and its parameters.
     """
 
+    starts_from_rows: ClassVar[bool] = False
+    """Whether it finds something in the rows before it is trained, so that networks that see other rows differ the more."""
+
     options: ClassVar[tuple[str, ...]] = ()
     """Names of keyword arguments of the constructor beyond width, depth and classes that a model may pass on."""
 

@@ -123,8 +123,7 @@ def _run(
 ) -> str:
     state, settings, rows, team = step.state, step.settings, step.rows, step.team
     began, wrote, cost = deadline.CLOCK() - state.seconds, deadline.CLOCK(), 0.0
-    # A fiftieth of the run lies between two evaluations, within reason.
-    every = 200 if settings.max_steps is None else min(200, max(10, settings.max_steps // 50))
+    every = 200 if settings.max_steps is None else min(200, max(10, settings.max_steps // settings.evaluations))
     sums: list[Tensor] = []
     called_off = stop = False
     while (reason := _finished(settings, state, stop, called_off, batches)) is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
-PRECISION, DECAY = "tf32", 1e-4
-"""Precision and weight decay of networks that do not say which suit them."""
+PRECISION, DECAY, EVALUATIONS = "tf32", 1e-4, 50
+"""Precision, weight decay and number of evaluations of networks that do not say which suit them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,3 +51,6 @@ class Settings:
     precision: str
     max_steps: int | None
     max_seconds: float | None
+    evaluations: int = (
+        EVALUATIONS  # of a run of so many steps: as often the weights are compared, and the best are kept
+    )
