@@ -15,7 +15,6 @@ from neurise import exact
 from neurise.dataset import Dataset
 from neurise.laws import distance
 from neurise.metrics.cross_correlation import cross_correlation
-from neurise.metrics.kde import kde
 from neurise.metrics.total_variation import total_variation
 from neurise.modeling.model import Model
 
@@ -100,12 +99,6 @@ def correlation(drawn: np.ndarray, reference: np.ndarray, other: np.ndarray | No
         "correlation_rms": float(found.rms),
         "correlation_frobenius": float(found.frobenius),
     }
-
-
-def density(drawn: np.ndarray, reference: np.ndarray, other: np.ndarray, symbols: Sequence[Any], seed: int) -> Metrics:
-    """Mean log-density of real rows under a kernel estimate from the samples, in nats, and under as many real rows."""
-    found = kde(drawn, reference, other=other, alphabet=list(symbols), seed=seed).log_density
-    return {"kde": float(found), "kde_floor": found.floor}
 
 
 def budget(model: Model) -> dict[str, str | int | float | bool | None]:

@@ -113,7 +113,8 @@ def _there(name: str, wanted: int, there: int, source: str) -> int:
 def _compared(
     drawn: np.ndarray, held: np.ndarray, reads: np.ndarray, data: Dataset, seed: int
 ) -> dict[str, float | None]:
-    from neurise.experiments._measure import correlation, density
+    from neurise.experiments._density import density
+    from neurise.experiments._measure import correlation
     from neurise.metrics.mmd import mmd
 
     symbols = data.symbols.tolist()

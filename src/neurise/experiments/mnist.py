@@ -148,7 +148,8 @@ def _compared(
     seed: int,
 ) -> dict[str, float | None]:
     """Average both measures over the classes, each against test digits; the floor is that of training digits."""
-    from neurise.experiments._measure import correlation, density, mean_of
+    from neurise.experiments._density import density
+    from neurise.experiments._measure import correlation, mean_of
     from neurise.metrics.mmd import mmd
 
     parts = []
