@@ -11,7 +11,7 @@ BIN := .venv/bin
 INSTALL = UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install -q --python .venv '$(TORCH)' -e '.[$(1)]' \
 	|| $(BIN)/pip install -q '$(TORCH)' -e '.[$(1)]'
 
-.PHONY: help demo play test test-all test-cluster test-faults fuzz lint format bench results models clean
+.PHONY: help demo play docs test test-all test-cluster test-faults fuzz lint format bench results models clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
@@ -54,11 +54,16 @@ fuzz: .venv/.dev  ## A million hostile inputs for every reader of files (hours; 
 test-faults: .venv/.dev  ## Kills, full disks and more at every file event (Linux with a C compiler; Slurm too where it is)
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m faults
 
-lint: .venv/.dev  ## Style, types and the direction of imports
+lint: .venv/.dev  ## Style, types, the direction of imports, spelling and plain English
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python tests/plain_english.py
+
+docs: .venv/.dev  ## The site, in build/site/index.html (tutorials and examples run; under four minutes)
+	$(BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) -b html -d build/doctrees docs build/site
 
 format: .venv/.dev  ## Put the code in the house style
 	$(BIN)/ruff check --fix .
@@ -73,7 +78,7 @@ results: .venv/.dev  ## Say which rows of docs/results are older than the code t
 play: .venv/.play  ## Look at a model: a page of your own machine
 	$(BIN)/neurise play
 
-models: .venv/.dev  ## Fit the models that are shipped with neurise play again (about eight minutes)
+models: .venv/.dev  ## Fit and measure the models that neurise play shows by name again (about fifteen minutes)
 	$(BIN)/python benchmarks/reference_models.py
 
 clean:  ## Remove the environment and everything that was built

@@ -1,4 +1,4 @@
-"""Which loss makes the most of N rows? The tables and figures of docs/estimators.md, exact wherever they can be.
+"""Which loss makes the most of N rows? The tables and figures of docs/evidence/estimators.md, exact wherever they can be.
 
     python benchmarks/estimators.py                      # everything: three minutes on one core
     python benchmarks/estimators.py --part efficiency    # or scan, noise, misspecified, finite

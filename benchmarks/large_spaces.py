@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--side", type=int, default=5)
     parser.add_argument("--samples", type=int, default=10**6)
-    parser.add_argument("--hard-only", action="store_true", help="leave out soft noise, which costs a pass a step")
+    parser.add_argument("--hard-only", action="store_true", help="leave out soft noise, which costs a pass per step")
     arguments = parser.parse_args()
     device = arguments.device
     data = neurise.datasets.edwards_anderson(arguments.side, seed=0)

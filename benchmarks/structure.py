@@ -1,4 +1,4 @@
-"""Does a fitted model give back the couplings of a spin glass? The table of docs/structure.md.
+"""Does a fitted model give back the couplings of a spin glass? The table of docs/guide/structure.md.
 
     python benchmarks/structure.py
 

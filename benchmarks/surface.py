@@ -185,7 +185,7 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
         verb.add_argument("--draws", type=int, help="rows to draw where a law cannot be written out")
         verb.add_argument("--device", default="cpu")
         verb.add_argument("--json", required=True)
-    page = verbs.add_parser("page", help="write docs/surface.md and its figures")
+    page = verbs.add_parser("page", help="write docs/evidence/surface.md and its figures")
     page.add_argument("files", nargs="+")
     page.add_argument("--docs", default="docs")
     return parser.parse_args(words)

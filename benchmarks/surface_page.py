@@ -54,7 +54,7 @@ limit.parameters, limit.tv(1000), limit.ceiling(1000)            # 27 parameters
 
 
 def write_page(files: list[Path], docs: Path) -> None:
-    """Write docs/surface.md, and a figure for every file of measurements."""
+    """Write docs/evidence/surface.md, and a figure for every file of measurements."""
     parts = [INTRODUCTION]
     for path in files:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -62,7 +62,9 @@ def write_page(files: list[Path], docs: Path) -> None:
         figure.parent.mkdir(parents=True, exist_ok=True)
         draw(found, figure)
         parts.append(section(found, path, figure))
-    write_text(docs / "surface.md", "\n".join(parts))
+    page = docs / "evidence" / "surface.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_text(page, "\n".join(parts))
 
 
 def means(found: dict[str, Any], method: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -151,7 +153,7 @@ def section(found: dict[str, Any], path: Path, figure: Path) -> str:
     lines = [
         f"## {side}×{side}, {where['device_name']}",
         "",
-        f"![Total variation against examples](figures/{figure.name})",
+        f"![Total variation against examples](../figures/{figure.name})",
         "",
         f"*Instances {', '.join(map(str, instances))}; bars are standard errors over them. Batches of {scale['batch']:,}, width "
         f"{scale['width']} (NeurISE: its own), {scale['chain']} steps of SEDD, D3PM and DFM. `{found['runs'][0]['command']}`*",

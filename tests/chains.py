@@ -40,7 +40,7 @@ KINDS: dict[str, dict] = {
     },
     "labels": {"classes": 3},
     "soft, labels": {"classes": 3, "keep_prob": 0.4, "states": 3},
-    "a head a site": {"heads": "site"},
+    "a head per site": {"heads": "site"},
     "residual": {"residual": True, "states": 3},
     "depth 1": {"depth": 1},
     "depth 5": {"depth": 5},

@@ -85,7 +85,7 @@ def test_the_order_of_variables_in_a_problem_does_not_matter() -> None:
     [
         (lambda: ModelSampler(tiny.model()), "not fitted yet|call fit"),
         (lambda: ModelSampler(object()), "object is no fitted model"),  # type: ignore[arg-type]
-        (lambda: ModelSampler(Known(states=3)), "3 states a site"),
+        (lambda: ModelSampler(Known(states=3)), "3 states per site"),
         (lambda: ModelSampler(Known(), [1, 2]), "2 different columns .* 3 sites"),
         (lambda: ModelSampler(Known(), [1, 2, 2]), "2 different columns"),
         (lambda: ModelSampler(Known()).sample(problem()), r"the problem has 30, 'b', \(4, 5\), which the samples lack"),

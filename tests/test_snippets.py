@@ -18,7 +18,8 @@ import pytest
 import typer
 
 from neurise.cli import app
-from neurise.energies import regressions
+from neurise.energies import choosing, regressions
+from neurise.modeling import race
 from neurise.modeling.trained import TrainedModel
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +47,9 @@ def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(TrainedModel, "settings", few)
     monkeypatch.setattr(regressions, "ITERATIONS", 2)
+    monkeypatch.setattr(race, "LEAST", 10**9)  # so short a run is not compared with anything
+    monkeypatch.setattr(choosing, "QUICK", 2**10)  # energies of all pairs at once
+    monkeypatch.setattr(choosing, "FEW_ROWS", 0)
     monkeypatch.chdir(tmp_path)
 
 

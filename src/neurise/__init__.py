@@ -1,10 +1,12 @@
 """Generative models of discrete data.
 
->>> import neurise
->>> model = neurise.NeurISE().fit(X)          # X: (N, sites) of any symbols
->>> model.sample(1000)
-
 Names are imported when they are first used: ``import neurise`` alone is fast.
+
+>>> import neurise
+>>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25     # (N, sites) of any symbols
+>>> model = neurise.NeurISE(width=8, members=1, steps=20).fit(X, verbose=False)
+>>> model.sample(1000, seed=0).shape
+(1000, 3)
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def as_matrix(data: Any, what: str = "X") -> np.ndarray:
     matrix = as_array(data, what)
     if matrix.ndim != 2:
         way = f"; Reshape your data: {what}[None] is one row" if matrix.ndim == 1 else ""
-        raise ValueError(f"{what} must be a matrix of N rows and one column a site; its shape is {matrix.shape}{way}")
+        raise ValueError(f"{what} must be a matrix of N rows and one column per site; its shape is {matrix.shape}{way}")
     if 0 in matrix.shape:
         lacking = "0 feature(s)" if matrix.shape[1] == 0 else "0 sample(s)"
         raise ValueError(f"{what} is empty: {lacking} (shape={matrix.shape}) while a minimum of 1 is required.")
@@ -254,7 +254,7 @@ def codes_of(array: np.ndarray, what: str) -> tuple[np.ndarray, str]:
         refuse_where(whole != array, array, what, f"is not a whole number; {NO_SYMBOL}")
         return whole, array.dtype.str
     if kind in UNITS:
-        refuse_where(np.char.str_len(array) != 1, array, what, "is not a single letter; give one letter a column")
+        refuse_where(np.char.str_len(array) != 1, array, what, "is not a single letter; give one letter per column")
         return array.astype(f"{kind}1").view(UNITS[kind]).astype(np.int64), f"{kind}1"
     if kind == "c":
         raise ValueError(f"Complex data not supported: {what} holds values of type {array.dtype}; {NO_SYMBOL}")

@@ -45,6 +45,13 @@ def bins(count: int | None = None, *, edges: Sequence[float] | None = None) -> B
 
     ``NeurISE(alphabet={"age": neurise.bins(8), "income": neurise.bins(edges=[0, 1e4, 5e4, 1e6])})``. What is sampled are numbers
     drawn evenly inside their bin. Numbers beyond the outermost edges belong to the outermost bins.
+
+    >>> import neurise
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({'age': range(20, 80), 'member': [True, False] * 30})
+    >>> model = neurise.Independent(alphabet={'age': neurise.bins(4)}).fit(table)
+    >>> list(model.sample(2, seed=0).columns)
+    ['age', 'member']
     """
     if (count is None) == (edges is None):
         raise ValueError(f"bins takes a number of bins or their edges, got count={count!r} and edges={edges!r}")

@@ -35,6 +35,14 @@ def chain_law(
 
     ``sweeps`` says how many sweeps follow at which times. Where noise has a symbol of its own, laws on the way are over
     (p + 1)^q configurations, and ``start`` may be over these or over the p^q of the data.
+
+    >>> import neurise
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> noise = RoundRobin(data.space, keep_prob=0.5, cycles=2)
+    >>> law = neurise.exact.chain_law(neurise.exact.ExactConditionals(data.pmf, noise))
+    >>> law.shape, round(float(law.sum()), 6)
+    (torch.Size([16]), 1.0)
     """
     noise, sweeps = conditionals.noise, sweeps or {}
     whole = on_the_way(noise)
@@ -66,7 +74,13 @@ def start_law(noise: SiteNoise) -> Tensor:
 
 
 def product_law(sites: Sequence[Tensor]) -> Tensor:
-    """Law of independent sites, first site most significant."""
+    """Law of independent sites, first site most significant.
+
+    >>> import neurise
+    >>> import torch
+    >>> neurise.exact.product_law([torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75])]).tolist()
+    [0.125, 0.375, 0.125, 0.375]
+    """
     joint = torch.ones(1, dtype=torch.float64)
     for site in sites:
         joint = (joint[:, None] * site).flatten()
@@ -77,7 +91,17 @@ def product_law(sites: Sequence[Tensor]) -> Tensor:
 def swept(
     conditionals: Conditionals, law: Tensor, label: Tensor | None = None, *, t: int = 0, sweeps: int = 1
 ) -> Tensor:
-    r"""Law after sweeps at time t: :math:`\nu(x) \to \mu_t(x_u \mid x_{-u})\,\nu(x_{-u})`, site by site, the last one first."""
+    r"""Law after sweeps at time t: :math:`\nu(x) \to \mu_t(x_u \mid x_{-u})\,\nu(x_{-u})`, site by site, the last one first.
+
+    >>> import neurise
+    >>> import torch
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> noise = RoundRobin(data.space, keep_prob=0.5, cycles=2)
+    >>> oracle, law = neurise.exact.ExactConditionals(data.pmf, noise), torch.as_tensor(data.pmf)
+    >>> bool(torch.allclose(neurise.exact.swept(oracle, law), law))        # sweeps keep the law
+    True
+    """
     current, noise = law.clone(), conditionals.noise
     first = min(t, noise.space.sites) if noise.is_hard else 0
     for _ in range(sweeps):
@@ -90,6 +114,12 @@ def noised(pmf: Any, noise: SiteNoise, t: int) -> Tensor:
     r"""Law :math:`\mu_t` of :math:`X_t` when :math:`X_0 \sim` pmf, (p^q,) float64, or ((p + 1)^q,) where noise has a mask.
 
     Each site is noised by itself.
+
+    >>> import neurise
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> noise = RoundRobin(neurise.Space(2, 2), keep_prob=0.0, cycles=1)
+    >>> neurise.exact.noised([1.0, 0.0, 0.0, 0.0], noise, 1).tolist()     # the first site is noise now
+    [0.5, 0.0, 0.5, 0.0]
     """
     current, digits = as_law(pmf, noise.space.size, "pmf"), on_the_way(noise).digits
     for site, visits in enumerate(noise.visits(torch.tensor(t)).tolist()):
@@ -102,6 +132,11 @@ def conditional(pmf: Any, space: Space, site: int) -> Tensor:
     r"""Conditional :math:`\mu(x_u = a \mid x_{-u})` of one site, (p^u, p, p^{q−1−u}): sites before, the site, sites after.
 
     A context of probability zero has none; it is given the uniform one.
+
+    >>> import neurise
+    >>> law = [0.1, 0.4, 0.2, 0.3]                         # of two sites: 00, 01, 10, 11
+    >>> neurise.exact.conditional(law, neurise.Space(2, 2), site=1).squeeze(-1).round(decimals=2).tolist()
+    [[0.2, 0.8], [0.4, 0.6]]
     """
     split = split_at(as_law(pmf, space.size, "pmf"), space, site)
     context = split.sum(dim=1, keepdim=True)

@@ -48,7 +48,7 @@ class Rows:
         gone = np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else None
         array = as_array(data if gone is None else np.ma.getdata(data), what)
         if array.ndim != 2 or 0 in array.shape:
-            raise ValueError(f"{what} must be a matrix of N rows and one column a site; its shape is {array.shape}")
+            raise ValueError(f"{what} must be a matrix of N rows and one column per site; its shape is {array.shape}")
         given = [given_of(str(place), column)._replace(nameless=True) for place, column in enumerate(array.T)]
         if gone is not None:
             given = [own._replace(missing=own.missing | mask) for own, mask in zip(given, gone.T, strict=True)]

@@ -1,4 +1,4 @@
-"""An equal footing: models of different methods with equally many parameters."""
+"""Compare models of different methods at equal numbers of parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLERANCE = 0.1
 
 
 def count_parameters(model: TrainedModel, space: Space, classes: int = 0) -> int:
-    """How many parameters a model would learn on such data. Nothing is trained, and no memory is taken."""
+    """Count the parameters that a model would learn on such data, without training it or taking its memory."""
     draft = copy.copy(model)
     names = Alphabet(tuple(range(space.states)), "<i8")
     labels = Labels.of(torch.arange(classes).numpy(), None) if classes else None

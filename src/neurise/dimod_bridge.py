@@ -2,9 +2,13 @@
 
 This module needs dimod (``pip install 'neurise[dwave]'``) and is imported by nothing else.
 
+>>> import neurise
 >>> from neurise.dimod_bridge import ModelSampler, sampleset
->>> sampleset(model.sample(1000), problem=bqm)
->>> ModelSampler(model, variables=data.info["qubit_ids"]).sample(bqm, num_reads=1000).first
+>>> model = neurise.Independent().fit([[1, 1], [-1, 1]])
+>>> len(sampleset(model.sample(10, seed=0), problem=({0: 0.1, 1: 0.0}, {(0, 1): -1.0})))
+10
+>>> len(ModelSampler(model).sample_ising({0: 0.1, 1: 0.0}, {(0, 1): -1.0}, num_reads=10))
+10
 """
 
 from __future__ import annotations
@@ -25,7 +29,14 @@ except ImportError as error:
 
 
 class Sampled(Protocol):
-    """What a model must be able to do to be a sampler."""
+    """What a model must be able to do to be a sampler.
+
+    >>> import neurise
+    >>> from neurise.dimod_bridge import ModelSampler, sampleset
+    >>> model = neurise.Independent().fit([[1, 1], [-1, 1]])
+    >>> len(ModelSampler(model).sample_ising({0: 0.1, 1: 0.0}, {(0, 1): -1.0}, num_reads=10))
+    10
+    """
 
     def sample(self, n: int, *, seed: int | None = None) -> Any:
         """Draw n rows of ±1 or of 0/1."""
@@ -46,6 +57,11 @@ def sampleset(
     set it may be left out: the energies are those that came with the reads, or those of ``data.energy``; and rows, test rows,
     counts and variables are the data set's. ``variables`` name the columns (0, 1, … by default), ``num_occurrences`` says how often
     each row was seen, and ``vartype``, ``"SPIN"`` or ``"BINARY"``, how the result is written (by default, as the problem is).
+
+    >>> from neurise.dimod_bridge import ModelSampler, sampleset
+    >>> found = sampleset([[1, 1], [-1, 1]], problem=({0: 0.5, 1: 0.0}, {(0, 1): -1.0}))
+    >>> float(found.first.energy)
+    -0.5
     """
     vectors: dict[str, Any] = {}
     if isinstance(samples, Dataset):
@@ -88,6 +104,12 @@ class ModelSampler(dimod.Sampler):  # type: ignore[misc]
     ``variables`` name the model's sites, in their order; 0, 1, … by default. A BQM must have exactly these variables. Its biases
     change the energies, not what is drawn: the model has learnt one law, and a question about another problem gets the
     same samples.
+
+    >>> import neurise
+    >>> from neurise.dimod_bridge import ModelSampler, sampleset
+    >>> model = neurise.Independent().fit([[1, 1], [-1, 1]])
+    >>> len(ModelSampler(model).sample_ising({0: 0.1, 1: 0.0}, {(0, 1): -1.0}, num_reads=10))
+    10
     """
 
     def __init__(self, model: Sampled, variables: Sequence[Hashable] | None = None) -> None:
@@ -95,7 +117,7 @@ class ModelSampler(dimod.Sampler):  # type: ignore[misc]
         if space is None:
             raise ValueError(f"{type(model).__name__} is no fitted model of neurise: call fit(X) first, or load one")
         if space.states > 2:
-            raise ValueError(f"the model has {space.states} states a site; a dimod sampler has spins or bits")
+            raise ValueError(f"the model has {space.states} states per site; a dimod sampler has spins or bits")
         self.model = model
         self.variables = tuple(range(space.sites)) if variables is None else tuple(variables)
         if len(self.variables) != space.sites or len(set(self.variables)) < space.sites:

@@ -45,8 +45,15 @@ def title(panel: Any, text: str) -> None:
     panel.set_title(text, fontsize=TITLE)
 
 
-def save(figure: Any, path: Path) -> None:
-    """Write a figure, as PNG, SVG or PDF by the ending of the path; one that is there is whole until the new one is."""
+def save(figure: Any, path: str | Path | None) -> Any:
+    """Write a figure, as PNG, SVG or PDF by the ending of the path, and return it; without a path return it only.
+
+    A file that is there is whole until the new one is.
+    """
+    if path is None:
+        return figure
+    path = Path(path)
     ending = path.suffix.lstrip(".").lower()
     small = {"pil_kwargs": {"optimize": True}} if ending == "png" else {}
     write_atomically(path, lambda place: figure.savefig(place, format=ending or "png", **small))
+    return figure

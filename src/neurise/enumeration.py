@@ -32,7 +32,7 @@ def pairwise_law(model: Interactions) -> tuple[np.ndarray, float]:
     .. math:: H = H_A(x_A) + H_B(x_B) + \sum_{j \in B} c_j(x_A, x_j), \qquad
        c_j(x_A, b) = \sum_{i \in A} W_{ij}(x_i, b).
 
-    For a row of the law, one :math:`x_A`, the last sum is built up site by site and costs two additions an entry.
+    For a row of the law, one :math:`x_A`, the last sum is built up site by site and costs two additions per entry.
     """
     space = model.space
     if space.size > LIMIT:

@@ -45,7 +45,7 @@ def _put_pandas(data: Any, place: int, own: Given, values: np.ndarray) -> Any:
 
 
 def _put_polars(data: Any, place: int, own: Given, values: np.ndarray) -> Any:
-    polars, series = need("polars", "frames"), data.to_series(place)
+    polars, series = need("polars"), data.to_series(place)
     try:
         series = polars.Series(series.name, _mixed(own, values), dtype=series.dtype)
     except (TypeError, ValueError, polars.exceptions.PolarsError):  # whole numbers beside floats, say
@@ -54,7 +54,7 @@ def _put_polars(data: Any, place: int, own: Given, values: np.ndarray) -> Any:
 
 
 def _put_pyarrow(data: Any, place: int, own: Given, values: np.ndarray) -> Any:
-    pyarrow, kind, mixed = need("pyarrow", "frames"), data.field(place).type, _mixed(own, values)
+    pyarrow, kind, mixed = need("pyarrow", "parquet"), data.field(place).type, _mixed(own, values)
     try:
         if own.categories is not None:
             words = list(dict.fromkeys([*own.categories, *mixed]))

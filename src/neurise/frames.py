@@ -136,7 +136,7 @@ def make_frame(kind: str, columns: Sequence[Column], tokens: np.ndarray, rng: np
 
 
 def _pandas(columns: Sequence[Column], tokens: np.ndarray, rng: np.random.Generator | None) -> Any:
-    pandas = need("pandas", "frames")
+    pandas = need("pandas")
     parts = []
     for place, column in enumerate(columns):
         if column.categorical:
@@ -153,7 +153,7 @@ def _pandas(columns: Sequence[Column], tokens: np.ndarray, rng: np.random.Genera
 
 
 def _polars(columns: Sequence[Column], tokens: np.ndarray, rng: np.random.Generator | None) -> Any:
-    polars, parts = need("polars", "frames"), []
+    polars, parts = need("polars"), []
     for place, column in enumerate(columns):
         base = column.kind.partition("(")[0]
         values = column.values(tokens[:, place], rng).tolist()
@@ -163,7 +163,7 @@ def _polars(columns: Sequence[Column], tokens: np.ndarray, rng: np.random.Genera
 
 
 def _pyarrow(columns: Sequence[Column], tokens: np.ndarray, rng: np.random.Generator | None) -> Any:
-    pyarrow, parts = need("pyarrow", "frames"), []
+    pyarrow, parts = need("pyarrow", "parquet"), []
     for place, column in enumerate(columns):
         if column.kind.startswith("dictionary<"):
             index = re.search(r"indices=(u?int\d+)", column.kind)

@@ -1,4 +1,4 @@
-"""A transformer of scikit-learn's kind that fills missing values by a model, without importing scikit-learn."""
+"""A transformer for scikit-learn that fills missing values by a model; scikit-learn is not imported."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Imputer(Estimator):
         return self
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Learn from rows with gaps; y has no part in it, because rows to be filled come without it."""
+        """Learn from rows with gaps. ``y`` is ignored, because rows to be filled come without it."""
         checks.one_of("strategy", self.strategy, STRATEGIES)
         model = self._made()
         self.model_ = model.fit(X, sample_weight=sample_weight, random_state=self.random_state)
@@ -113,7 +113,7 @@ class Imputer(Estimator):
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns there are. There is none before ``fit``."""
+        """Number of columns. Not set before ``fit``."""
         return self._learnt("n_features_in_")  # type: ignore[no-any-return]
 
     @property
@@ -170,7 +170,7 @@ class Imputer(Estimator):
         if frame_kind(filled) is not None:  # its columns may stand in another order than those that were fitted
             rows = as_table(filled)
             names = list(rows.names)
-        rows, frames = np.asarray(rows), need(wanted, "frames")
+        rows, frames = np.asarray(rows), need(wanted)
         if wanted == "polars":
             return frames.DataFrame({name: list(column) for name, column in zip(names, rows.T, strict=True)})
         return frames.DataFrame(rows, columns=names, index=getattr(X, "index", None))

@@ -85,7 +85,7 @@ def as_labels(y: Any) -> np.ndarray:
     """Insist on a vector of plain labels, all numbers or all text."""
     values = as_array(y, "y")
     if values.ndim != 1:
-        raise ValueError(f"y must be a vector of one label a row; its shape is {values.shape}")
+        raise ValueError(f"y must be a vector of one label per row; its shape is {values.shape}")
     if values.dtype.kind == "O" and values.size:
         values = settle_objects(values, "y")
     if values.dtype.kind == "f":

@@ -1,4 +1,4 @@
-"""Reading a saved model of any kind."""
+"""Load a saved model of any kind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from neurise import devices, discovery
+from neurise.hub.address import is_address, parsed
+from neurise.hub.download import downloaded
 from neurise.persistence import load_folder
 
 if TYPE_CHECKING:
@@ -15,9 +17,22 @@ if TYPE_CHECKING:
 
 
 def load(path: str | Path, device: str | torch.device | None = None) -> Model:
-    """Load a model that ``model.save(path)`` wrote. Nothing in the files is run: they hold numbers and settings."""
+    """Load a model that ``model.save(path)`` wrote. Nothing in the files is run: they hold numbers and settings.
+
+    ``path`` is a folder, or the address of a model on the Hugging Face Hub: ``hf://owner/name``, or
+    ``hf://owner/name@revision`` for a branch, a tag or a commit (extra ``hub``). Of a hub two files are downloaded, once,
+    into the hub's own cache.
+
+    >>> import neurise
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> neurise.Independent().fit([[0, 1], [1, 0]]).save(folder)
+    >>> neurise.load(folder).sample(3, seed=0).shape
+    (3, 2)
+    """
     place = devices.resolve(device)
-    config, tensors = load_folder(Path(path))
+    folder = downloaded(parsed(path)) if is_address(path) else Path(path)
+    config, tensors = load_folder(folder)
     try:
         if config["format"] == 1:
             from neurise.modeling import format_1

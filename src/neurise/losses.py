@@ -1,10 +1,15 @@
-r"""Losses for single-site conditionals, all of one signature: ``loss(logits, x_u, allowed=None) -> one value an example``.
+r"""Losses for single-site conditionals, all of one signature: ``loss(logits, x_u, allowed=None) -> one value per example``.
 
 ``logits`` is :math:`f(t, u, x_{-u})`, (..., states); ``x_u`` the token that was observed, (...). Every loss here is
 minimised, on average over :math:`x_u \sim \mu_t(\cdot \mid x_{-u})`, where :math:`\mathrm{softmax}(f) = \mu_t(\cdot \mid x_{-u})`.
 
 ``allowed`` (..., states) says which states a site has, where columns have alphabets of their own. The loss is then that of the
 allowed logits alone: p is their number, means and sums run over them, and the others have no gradient.
+
+>>> import torch
+>>> from neurise import losses
+>>> losses.screening(torch.zeros(2, 3), torch.tensor([0, 2])).tolist()
+[1.0, 1.0]
 """
 
 from __future__ import annotations
@@ -30,6 +35,12 @@ def screening(logits: Tensor, x_u: Tensor, allowed: Tensor | None = None) -> Ten
 
     :math:`\Phi` centres over the alphabet, so that :math:`\langle \Phi(a), f \rangle = f_a - \bar f`. At the minimum its
     value is :math:`p\,(\prod_a \mu_a)^{1/p}`.
+
+    >>> import torch
+    >>> from neurise import losses
+    >>> logits, x_u = torch.tensor([[0.0, 1.0, 2.0]]), torch.tensor([2])
+    >>> round(float(losses.screening(logits, x_u)), 3)               # exp(−(2 − 1))
+    0.368
     """
     energy = logits - _mean(logits, allowed)[..., None]
     return torch.exp(-_pick(energy, x_u))
@@ -42,6 +53,12 @@ class WeightedScreening:
     w is the screening loss that the model expects, :math:`p_a = \mathrm{softmax}(f)_a`; for two states it is
     :math:`2\sqrt{p_+ p_-}`. A weight that depends on the context alone does not move the minimum. α = 0 is screening; for
     two states α = 1 has exactly the gradient of :func:`cross_entropy`.
+
+    >>> import torch
+    >>> from neurise import losses
+    >>> logits, x_u = torch.tensor([[0.0, 1.0, 2.0]]), torch.tensor([2])
+    >>> round(float(losses.weighted_screening(1.0)(logits, x_u)), 3)
+    0.27
     """
 
     alpha: float
@@ -75,6 +92,12 @@ class TemperedScreening:
     such that the trace of it goes geometrically from that of screening to that of cross-entropy. For two states this is
     :class:`WeightedScreening` of α = γ. The steepest of all tokens, not the one observed, bounds W, so that nothing overflows
     and the minimum stays where it is. The value is that of :math:`W r_x/p_x`; it is for descent, not for comparing models.
+
+    >>> import torch
+    >>> from neurise import losses
+    >>> logits, x_u = torch.tensor([[0.0, 1.0, 2.0]]), torch.tensor([2])
+    >>> round(float(losses.tempered_screening(0.75)(logits, x_u)), 3)
+    0.779
     """
 
     gamma: float
@@ -114,7 +137,7 @@ class TemperedScreening:
 
 
 weighted_screening, tempered_screening = WeightedScreening, TemperedScreening
-"""Losses with a parameter are called by it: ``tempered_screening(0.75)``. They are objects, so that models can be pickled."""
+"""Losses with a parameter are called by it, as in ``tempered_screening(0.75)``. They are objects, so that models can be pickled."""
 
 
 def _tempered_pair(logits: Tensor, x_u: Tensor, gamma: float) -> Tensor:
@@ -127,7 +150,14 @@ def _tempered_pair(logits: Tensor, x_u: Tensor, gamma: float) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, x_u: Tensor, allowed: Tensor | None = None) -> Tensor:
-    r"""Negative log-likelihood of the conditional (pseudo-likelihood), :math:`-\log \mathrm{softmax}(f)_{x_u}`, in nats."""
+    r"""Negative log-likelihood of the conditional (pseudo-likelihood), :math:`-\log \mathrm{softmax}(f)_{x_u}`, in nats.
+
+    >>> import torch
+    >>> from neurise import losses
+    >>> logits, x_u = torch.tensor([[0.0, 1.0, 2.0]]), torch.tensor([2])
+    >>> round(float(losses.cross_entropy(logits, x_u)), 3)
+    0.408
+    """
     return -_pick(torch.log_softmax(_only(logits, allowed), dim=-1), x_u)
 
 
@@ -137,6 +167,10 @@ def resolve(name: str) -> Loss:
 
     ``weighted_screening(0.75)`` carries its α, which is 1 where none is given; ``tempered_screening(0.75)`` its γ, which is 0.75
     where none is given.
+
+    >>> import neurise
+    >>> neurise.losses.resolve('tempered_screening(0.75)').gamma
+    0.75
     """
     plain: dict[str, Loss] = {"screening": screening, "cross_entropy": cross_entropy}
     if name in plain:

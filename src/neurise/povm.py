@@ -10,6 +10,12 @@ is :math:`\rho = \sum_a P(a)\, D_a`. On many qubits, with one outcome each,
 
 so that a mean over samples estimates it. The factors exceed 1, and the variance grows exponentially with the number of
 sites on which O acts: local observables can be had at any size, global ones up to about eight qubits.
+
+>>> import neurise
+>>> rows = neurise.datasets.ghz(3).sample(4000, seed=0)
+>>> found = neurise.povm.ghz_fidelity(rows)
+>>> bool(abs(found.value - 1) < 5 * found.standard_error)
+True
 """
 
 from __future__ import annotations
@@ -47,11 +53,18 @@ Operator: TypeAlias = "str | np.ndarray"
 """A letter I, X, Y, Z, or a Hermitian 2×2 matrix."""
 
 Observable: TypeAlias = "str | Mapping[int, Operator]"
-"""A tensor product: one letter a qubit, as ``"XXX"``; or operators by site, I elsewhere, as ``{0: "Z", 4: "Z"}``."""
+"""A tensor product: one letter per qubit, as ``"XXX"``; or operators by site, I elsewhere, as ``{0: "Z", 4: "Z"}``."""
 
 
 class Estimate(NamedTuple):
-    """A mean over samples, and its standard error."""
+    """A mean over samples, and its standard error.
+
+    >>> import neurise
+    >>> rows = neurise.datasets.ghz(3).sample(4000, seed=0)
+    >>> found = neurise.povm.expectation(rows, 'ZZI')
+    >>> bool(abs(found.value - 1) < 5 * found.standard_error)
+    True
+    """
 
     value: np.ndarray | float
     standard_error: np.ndarray | float
@@ -59,7 +72,12 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Povm:
-    r"""A measurement given by its weights and Bloch vectors: :math:`M_a = w_a (I + r_a \cdot \sigma)`."""
+    r"""A measurement given by its weights and Bloch vectors: :math:`M_a = w_a (I + r_a \cdot \sigma)`.
+
+    >>> import neurise, numpy as np
+    >>> np.allclose(neurise.povm.find('tetrahedral').elements.sum(axis=0), np.eye(2))     # Σ M_a = 1
+    True
+    """
 
     name: str
     weights: np.ndarray  # (4,), tr(M_a) / 2
@@ -113,7 +131,12 @@ POVMS = {povm.name: povm for povm in (TETRAHEDRAL, PAULI4)}
 
 
 def find(name: str | Povm) -> Povm:
-    """Return the measurement of a name."""
+    """Return the measurement of a name.
+
+    >>> import neurise
+    >>> neurise.povm.find('pauli4').name
+    'pauli4'
+    """
     if isinstance(name, Povm):
         return name
     if name not in POVMS:
@@ -127,6 +150,12 @@ def expectation(
     """Expectation of a tensor product of single-qubit operators, from outcomes (N, qubits), by the dual frame.
 
     Refused where the standard error would exceed ``max_error``, as :func:`predicted_error` foretells it.
+
+    >>> import neurise
+    >>> rows = neurise.datasets.ghz(3).sample(4000, seed=0)
+    >>> found = neurise.povm.expectation(rows, 'ZZI')               # 1 in a GHZ state
+    >>> bool(abs(found.value - 1) < 5 * found.standard_error)
+    True
     """
     frame, x = find(povm), _outcomes(samples)
     operators = _operators(observable, x.shape[1])
@@ -141,6 +170,11 @@ def pair_expectations(samples: np.ndarray, operator: Operator = "Z", povm: str |
     r"""All :math:`\langle O_i O_j \rangle`, (qubits, qubits), from outcomes (N, qubits) of any number of qubits.
 
     The diagonal is :math:`\langle O_i^2 \rangle`: 1 without error for a Pauli matrix.
+
+    >>> import neurise
+    >>> rows = neurise.datasets.ghz(3).sample(4000, seed=0)
+    >>> neurise.povm.pair_expectations(rows).value.shape
+    (3, 3)
     """
     frame, x = find(povm), _outcomes(samples)
     factors = frame.coefficients(operator)[x]
@@ -159,6 +193,12 @@ def ghz_fidelity(samples: np.ndarray, povm: str | Povm = "tetrahedral", *, max_e
 
     Refused where the standard error would exceed ``max_error``, as :func:`predicted_error` foretells it; the
     :func:`classical_fidelity` has no such limit.
+
+    >>> import neurise
+    >>> rows = neurise.datasets.ghz(3).sample(4000, seed=0)
+    >>> found = neurise.povm.ghz_fidelity(rows)
+    >>> bool(abs(found.value - 1) < 5 * found.standard_error)
+    True
     """
     frame, x = find(povm), _outcomes(samples)
     _require_useful(predicted_error("fidelity", x.shape[1], len(x), frame), max_error, "the fidelity", x.shape)
@@ -175,6 +215,11 @@ def predicted_error(
 
     Law, estimator and its square are sums of products over the qubits, and so are the estimator's first two moments:
     :math:`\mathbb{E} \prod_i v_i(a_i) = \tfrac12 \sum_k \prod_i \sum_a v_i(a) \mathrm{tr}(U_k M_a)` in the pure state.
+
+    >>> import neurise
+    >>> few, many = (neurise.povm.predicted_error('ZZI', qubits=3, samples=n) for n in (1000, 4000))
+    >>> round(few / many, 6)
+    2.0
     """
     frame = find(povm)
     if isinstance(observable, str) and observable == "fidelity":
@@ -201,6 +246,11 @@ def classical_fidelity(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
     The samples must be independent of Q: fresh ones, as ``data.sample(n, seed)`` draws them, never the rows that the model
     was trained on. Those have a higher Q than their like, and the mean comes out too large. A warning says so where it
     exceeds 1 by more than three standard errors.
+
+    >>> import neurise, numpy as np
+    >>> p = np.log([0.5, 0.5])
+    >>> float(neurise.povm.classical_fidelity(p, p).value)
+    1.0
     """
     found = overlap(log_p, log_q)
     warn_above_one(found)
@@ -208,7 +258,12 @@ def classical_fidelity(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
 
 
 def overlap(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
-    """Mean of √(Q/P) over rows, and its standard error: the fidelity, if the rows are what they should be."""
+    """Mean of √(Q/P) over rows, and its standard error: the fidelity, if the rows are what they should be.
+
+    >>> import neurise, numpy as np
+    >>> float(neurise.povm.overlap(np.log([0.5, 0.5]), np.log([0.5, 0.125])).value)
+    0.75
+    """
     p, q = np.asarray(log_p, dtype=float), np.asarray(log_q, dtype=float)
     if p.ndim != 1 or p.shape != q.shape or len(p) < 2:
         raise ValueError(
@@ -225,7 +280,11 @@ def overlap(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
 
 
 def warn_above_one(fidelity: Estimate) -> None:
-    """Warn of a fidelity that is above 1 by more than its error explains."""
+    """Warn of a fidelity that is above 1 by more than its error explains.
+
+    >>> import neurise
+    >>> neurise.povm.warn_above_one(neurise.povm.Estimate(0.99, 0.01))      # nothing to warn of
+    """
     value, error = fidelity
     if value > 1 + ABOVE * error + ROUNDING:
         warnings.warn(

@@ -1,8 +1,10 @@
 r"""How surprising rows are to a model: log-probabilities, the share of every site in them, and ranks.
 
->>> found = neurise.surprise(model, X)
->>> found.log_prob, found.rank                 # rank 1 is the most surprising row
->>> found.sites                                # (N, sites): −log P(x_u | what was generated before it)
+>>> import neurise
+>>> X = [[0, 0], [1, 1], [0, 1], [0, 0]] * 10
+>>> found = neurise.surprise(neurise.Independent().fit(X), X)
+>>> found.log_prob.shape, found.sites.shape          # per row, and per row and site
+((40,), (40, 2))
 """
 
 from __future__ import annotations

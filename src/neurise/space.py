@@ -26,6 +26,11 @@ class Space:
     Columns of a table have alphabets of their own: site i holds the tokens :math:`0 \dots p_i - 1` then, ``sizes`` says how many,
     and :math:`p = \max p_i`. A law has :math:`\prod_i p_i` probabilities, one for each configuration that is possible, and
     what has a place for each of p states is zero at the impossible ones. ``sizes`` is None where all sites have p states.
+
+    >>> import neurise
+    >>> space = neurise.Space(sites=3, states=4)
+    >>> space.size
+    64
     """
 
     sites: int
@@ -36,7 +41,7 @@ class Space:
         if self.sites < 1:
             raise ValueError(f"a space needs at least one site, got sites={self.sites}")
         if not 1 <= self.states <= MAX_STATES:
-            raise ValueError(f"a space has between 1 and {MAX_STATES} states a site, got states={self.states}")
+            raise ValueError(f"a space has between 1 and {MAX_STATES} states per site, got states={self.states}")
         if self.sizes is not None:
             if len(self.sizes) != self.sites or min(self.sizes) < 1 or max(self.sizes) != self.states:
                 raise ValueError(

@@ -53,7 +53,7 @@ def test_the_page_has_paired_ratios(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.write_text(json.dumps(measured(list(METHODS), [0, 1])), encoding="utf-8")
     words = ["page", str(path), "--docs", str(tmp_path)]
     figure_checks.check(figure_checks.drawn_figure(monkeypatch, lambda: main(words)))
-    page = (tmp_path / "surface.md").read_text(encoding="utf-8")
+    page = (tmp_path / "evidence" / "surface.md").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "map.png").read_bytes()[:4] == b"\x89PNG"
     assert "| GGM | 0.19 |" in page  # 0.3 / 2 over 0.8
     assert "| GGM | 3.00 (× 1.00) |" in page  # 0.3 / 2 over 0.1 / 2, at both instances

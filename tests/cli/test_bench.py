@@ -21,7 +21,7 @@ def run(*words: str) -> Result:
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
     def measured(self: Bench, section: str) -> Iterator[Timed]:
         yield Timed(section, f"some {section}", 12_345.6, "rows/s", 7.25, 0.125, 3 * 2**20)
-        yield Timed(section, "exponent", 1.01, "of the time a row")
+        yield Timed(section, "exponent", 1.01, "of the time per row")
 
     monkeypatch.setattr(speed, "peak_flops", lambda device: 2e12)
     monkeypatch.setattr(Bench, "run", measured)

@@ -16,7 +16,7 @@ HEAVY = ("torch", "numpy", "matplotlib", "scipy", "safetensors", "neurise.modeli
 
 COMMANDS = [["train"], ["sample"], ["evaluate"], ["demo"], ["theory"], ["structure"], ["bench"], ["experiment", "run"]]
 COMMANDS += [["tune"], ["report"], ["data"], ["data", "make"], ["data", "info"], ["data", "list"], []]
-COMMANDS += [["completion"], ["score"], ["mutate"], ["impute"], ["play"]]
+COMMANDS += [["completion"], ["score"], ["mutate"], ["impute"], ["play"], ["card"]]
 
 PROBE = """
 import json, sys

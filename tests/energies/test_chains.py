@@ -10,7 +10,7 @@ from torch import Tensor
 
 from neurise.deadline import Work
 from neurise.energies import maximum_likelihood
-from neurise.energies.chain_fit import ADDED, candidates, fit, information, pseudo_likelihood
+from neurise.energies.chain_fit import ADDED, CHECK, candidates, fit, information, pseudo_likelihood
 from neurise.energies.chains import Chains, problems
 from neurise.energies.exact_laws import exact_laws
 from neurise.energies.family import Family
@@ -139,3 +139,26 @@ def test_a_graph_is_found_where_no_sum_can_be_done(monkeypatch: pytest.MonkeyPat
     ended = learn(rows, family.space, graph=family.edges, chains=True, work=Work(seconds=0.0))
     assert isinstance(ended, Sampled)
     assert "that were given" in ended.words
+
+
+def test_chains_that_are_slow_are_given_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And who judges an energy by rows held back has it whether or not they mix."""
+    family, asked = FAMILIES["spins"], list[int]()
+    rows = drawn(family, torch.full((family.size,), 0.4).double(), 800)
+
+    def slow(chains: Chains, theta: Tensor, *, sweeps: int, seed: int, work: Work) -> list[str]:
+        asked.append(sweeps)
+        return ["they are slow"] if sweeps < enough else []
+
+    monkeypatch.setattr("neurise.energies.chain_fit.problems", slow)
+    monkeypatch.setattr("neurise.energies.choosing.exact_laws", lambda *given: None)
+    enough = 4 * CHECK
+    assert isinstance(learn(rows, family.space, graph=family.edges, chains=True), Sampled)
+    assert asked == [CHECK, 4 * CHECK]
+    enough = 5 * CHECK
+    refused = learn(rows, family.space, graph=family.edges, chains=True)
+    assert isinstance(refused, Declined)
+    assert "they are slow" in refused.reason
+    judged = learn(rows, family.space, graph=family.edges, chains=True, judged=True)
+    assert isinstance(judged, Sampled)
+    assert "they are slow" in judged.words

@@ -79,7 +79,7 @@ def test_problems_side_by_side_are_solved_as_each_by_itself(outcomes: int) -> No
     logits, features, wanted = case(outcomes)
     shrink = torch.tensor([0.3, 1e-3], dtype=torch.float64)
     pair, seen = torch.stack([logits, logits.flip(0)]), torch.stack([features, features.flip(0)])
-    # Two steps: at the end of the way it hangs on the last bits how long a step is.
+    # Two steps: near the minimum, the length of a step depends on the last bits.
     both = moments.correction(pair, seen, wanted, shrink=shrink, iterations=2)
     first = moments.correction(logits, features, wanted, shrink=0.3, iterations=2)
     second = moments.correction(logits.flip(0), features.flip(0), wanted, shrink=1e-3, iterations=2)

@@ -31,7 +31,7 @@ from neurise.training.loop import TrainingDiverged
 from neurise.training.state import TrainingState, checkpoints_in, remove_checkpoints
 
 STEPS = 20
-members = pytest.mark.parametrize("members", [2, 4], ids=["a network a job", "a committee a job"])
+members = pytest.mark.parametrize("members", [2, 4], ids=["a network per job", "a committee per job"])
 
 
 def model(members: int = 4, **params: Any) -> Any:

@@ -13,6 +13,7 @@ import torch
 import neurise
 from neurise import NeurISE
 from neurise.deadline import Interrupts
+from neurise.energies import choosing
 from neurise.interactions import Interactions
 from neurise.modeling import solved_members
 from neurise.modeling.groups import Architecture
@@ -40,8 +41,11 @@ def triples(n: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def alone() -> NeurISE:
-    """A model of the defaults, whose energy is all that is needed."""
-    return NeurISE().fit(GLASS.sample(1000, seed=1002), verbose=False)
+    """A model of the defaults, whose energy is all that is needed. All pairs at once, which takes longest, is not tried."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choosing, "QUICK", 0)
+        patch.setattr(choosing, "FEW_ROWS", 0)
+        return NeurISE().fit(GLASS.sample(1000, seed=1002), verbose=False)
 
 
 def test_the_defaults_keep_the_energy_alone_where_it_is_the_truth(alone: NeurISE) -> None:
@@ -183,7 +187,9 @@ def test_ctrl_c_while_solving_leaves_what_there_is(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(solved_members, "learn", interrupted)
     model = NeurISE().fit(spins(300), verbose=False)
     assert (model.stopped_, model.shares_) == ("interrupted", {"energy": 1.0})
-    monkeypatch.setattr(solved_members, "learn", lambda *given: interrupted(*given) and None)
+    monkeypatch.setattr(
+        solved_members, "learn", lambda *given: interrupted(*given) and solved_members.Found(None, {}, None)
+    )
     model = NeurISE().fit(spins(300), verbose=False)
     assert model.stopped_ == "interrupted"
     assert np.isfinite(model.log_prob(spins(10))).all()

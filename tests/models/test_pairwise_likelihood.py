@@ -118,7 +118,7 @@ def test_the_default_penalty_follows_the_number_of_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 12, size=(200, 30))
     model = Pairwise(estimator="loss").fit(X[:150], validation=X[150:], max_steps=100, verbose=False)
-    # The uniform law has log 12 nats a site, and nothing can be learnt.
+    # The uniform law has log 12 nats per site, and nothing can be learnt.
     assert model.history_[-1]["validation"] < 1.3 * np.log(12)
 
 

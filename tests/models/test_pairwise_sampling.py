@@ -223,7 +223,7 @@ def test_what_needs_the_sum_over_all_configurations_says_so_where_they_are_too_m
 def test_chains_that_do_not_mix_give_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairwise_law, "LIMIT", 1)
     monkeypatch.setattr(pairwise_law, "MOST_ENTRIES", 0)
-    model = fitted(sweeps=1)  # raised to one sweep a row, far too few for ten round trips a group
+    model = fitted(sweeps=1)  # raised to one sweep per row, far too few for ten round trips a group
     network: Any = model.objective_.network
     network.couplings.data *= 30
     with pytest.warns(UserWarning, match=r"did not mix: .*; a longer run may help: sweeps=\d+"):

@@ -22,7 +22,7 @@ from neurise.player.stage import Stage
 pytestmark = pytest.mark.slow
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1180, "height": 900}
 PATIENCE = 60
-"""Seconds that anything may take on a machine that is busy with other things: no test hangs on a faster clock."""
+"""Seconds that anything may take on a machine that is busy with other things: no test depends on a faster clock."""
 VIEWS = ("watch", "ask", "compare", "structure", "likelihood")
 
 

@@ -104,3 +104,15 @@ def test_programmed_couplings_stand_beside_the_graph(tmp_path: Path, monkeypatch
 )
 def test_errors_of_the_last_digits(value: float, error: float, text: str) -> None:
     assert in_brackets(value, error) == text
+
+
+def test_without_a_path_the_figure_is_returned_and_no_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    figure = structure.draw(made(5, 2))
+    assert len(figure.axes) >= 2
+    assert not list(tmp_path.iterdir())
+    again = structure.draw(made(5, 2), "graph.png")
+    assert len(again.axes) == len(figure.axes)
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.png"]

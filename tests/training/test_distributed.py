@@ -52,6 +52,7 @@ with distributed.joined("cpu") as team:
     for name in RUNS:
         model = run(name, checkpoint=folder / name)
         found[name] = {"history": model.history_, "digest": digest(model), "stopped": model.stopped_}
+        found[name] |= {"shares": getattr(model, "shares_", None), "solved": getattr(model, "solved_words_", None)}
         if team.is_leader:
             model.save(folder / name)
     draw = partial(_draw, model, y=None, clamp=None, sweeps=None)
@@ -84,6 +85,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "labels and counts": {"y": np.where(tiny.spins()[:, 0] > 0, "up", "down"), "weights": np.arange(60) % 4},
     "another method": {"name": "d3pm"},
     "a race": {"races": True},
+    "beside an energy": {"params": {"architecture__energy": True, "architecture__counts": True}},
 }
 
 
@@ -138,6 +140,13 @@ def test_both_processes_end_with_the_same_bits(found: Found, name: str) -> None:
     leader, other = found[0]
     assert leader[name]["digest"] == other[name]["digest"]
     assert leader[name]["history"] == other[name]["history"]
+
+
+def test_both_processes_solve_for_the_same_and_weigh_it_alike(found: Found) -> None:
+    leader, other = (process["beside an energy"] for process in found[0])
+    assert leader["shares"] == other["shares"] == run("beside an energy").shares_
+    assert set(leader["solved"]) == {"energy", "counts"}
+    assert leader["solved"] == other["solved"]
 
 
 def test_only_the_leader_writes(found: Found) -> None:

@@ -129,7 +129,7 @@ def test_the_times_of_every_model_are_stratified() -> None:
 
 
 def test_no_model_has_times_of_its_own() -> None:
-    seen = times(1, 900)  # one example a model and draw: any time may come
+    seen = times(1, 900)  # one example per model and draw: any time may come
     for k in range(MODELS):
         counts = torch.bincount(seen[:, k], minlength=4)
         # Binomial(900, 1/4) has a standard deviation of 13; five of them are exceeded once in 10^6.

@@ -1,4 +1,4 @@
-"""The command line: one verb a file, found by its file name.
+"""The command line: one verb per file, found by its file name.
 
 Nothing heavy is imported here or at the top of a verb's file: ``neurise --help`` must answer at once.
 """

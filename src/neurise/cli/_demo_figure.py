@@ -23,7 +23,7 @@ def draw(
     samples: Sequence[np.ndarray],
     correlations: Sequence[np.ndarray],
 ) -> None:
-    """Draw one column a law, the true one first: samples above, correlations below, on one colour scale for all."""
+    """Draw one column per law, the true one first: samples above, correlations below, on one colour scale for all."""
     sites = correlations[0].shape[0]
     off_diagonal = ~np.eye(sites, dtype=bool)
     limit = max(float(np.abs(matrix[off_diagonal]).max()) for matrix in correlations)

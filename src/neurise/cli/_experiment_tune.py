@@ -65,5 +65,5 @@ def tune(
         return
     shown = [[line["method"], f"{line['score']:.4f}", line["output"]] for line in lines]
     print_table(
-        f"{name}: the best of {trials} settings each", ["method", "nats a row", "written to"], shown, numbers=(1,)
+        f"{name}: the best of {trials} settings each", ["method", "nats per row", "written to"], shown, numbers=(1,)
     )

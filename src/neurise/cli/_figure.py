@@ -10,7 +10,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 def check_figure(path: Path | None, *, force: bool) -> None:
-    """See to it that a figure can be written before anything is computed for it."""
+    """Check that a figure can be written, before anything is computed for it."""
     if path is None:
         return
     from neurise.extras import need

@@ -73,7 +73,7 @@ def ask_before_replacing(what: str, *, force: bool, ways_out: str = "--force ove
 
 
 def somebody_answers() -> bool:
-    """Whether a person sits at the other end."""
+    """Return whether stdin is a terminal, so that a person can answer."""
     return sys.stdin.isatty()
 
 

@@ -64,7 +64,7 @@ def columns(dataset: Dataset) -> list[ColumnFacts]:
 
 
 def strongest_pairs(tokens: np.ndarray, states: int, weights: np.ndarray | None = None) -> dict[str, Any]:
-    r"""Find the pairs of sites that hang together most.
+    r"""Find the most strongly correlated pairs of sites.
 
     For two states it is the correlation coefficient; for more of them Cramér's V, which is its absolute value for two,
 

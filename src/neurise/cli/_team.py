@@ -16,7 +16,7 @@ from neurise.cli._verb import complain, describe
 
 
 def by_a_team(function: Callable[..., None]) -> Callable[..., None]:
-    """Let all processes do the same; only the first of them is heard, unless another one fails."""
+    """Run a verb in all processes; only the first one prints, unless another one fails."""
 
     @functools.wraps(function)
     def command(*args: Any, device: str | None = None, **options: Any) -> None:

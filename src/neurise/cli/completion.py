@@ -1,4 +1,4 @@
-"""``neurise completion``: a script with which a shell completes what is typed."""
+"""``neurise completion``: a script for the completion of commands in a shell."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def info(
     missing: Missing = None,
     as_json: Json = False,
 ) -> None:
-    """Look at a data set: its size and symbols, what is constant, what hangs together, and a picture."""
+    """Describe a data set: its size, symbols, constant sites, strongest correlations, and a picture."""
     from neurise.cli._columns import has_columns, tell_columns
     from neurise.cli._picture import picture
     from neurise.cli._summary import columns, summary

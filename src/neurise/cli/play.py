@@ -1,4 +1,4 @@
-"""``neurise play``: a page where one watches a model sample, holds sites, compares and scores."""
+"""``neurise play``: a local page to watch a model sample, hold sites, compare models and score rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TOKEN = "NEURISE_PLAY_TOKEN"
 """A variable with the token of the address, for a page that is to be found again after the server was started anew."""
-SHIPPED = ("glass", "potts", "digits")
+SHIPPED = ("glass", "glass_5x5", "potts", "ghz", "digits")
 
 
 def play(

@@ -22,7 +22,7 @@ def report(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Put every figure and table of some results on one page, which needs no server and nothing from elsewhere."""
+    """Put every figure and table of some results on one page that opens without a server or a connection."""
     from neurise.report.build import TITLE, build
     from neurise.report.left_out import left_out
 

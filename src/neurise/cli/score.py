@@ -49,7 +49,7 @@ def score(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Say how probable every row is, and how much each of its sites surprises the model, in nats.
+    """Compute the log-probability of every row, and how much each site contributes to it, in nats.
 
     The file has one line per row, in the order of the rows: its number from 0, log_prob (elbo, a lower bound with its error,
     where a model has no likelihood), its rank, 1 for the most surprising, and surprise_SITE for every site: −log P(site |

@@ -125,7 +125,7 @@ def _report(best: Configuration, output: Path, *, as_json: bool) -> None:
             "written to": str(output),
             "model": best.model,
             **{name: _short(best.params[name]) for name in facts["searched"]},
-            "score": f"{best.score:.4f} nats a row",
+            "score": f"{best.score:.4f} nats per row",
             "trials": f"{facts['finished']} finished, {facts['pruned']} pruned, {facts['failed']} failed",
             "kept in": f"{facts['storage']}, study {facts['study']}",
         },

@@ -1,4 +1,9 @@
-"""One file a source of data; each offers the function that bears its name. Those of other packages are found when they are used."""
+"""One file a source of data; each offers the function that bears its name. Those of other packages are found when they are used.
+
+>>> import neurise
+>>> neurise.datasets.potts(side=2, states=3).sample(5, seed=0).shape
+(5, 4)
+"""
 
 from typing import Any
 

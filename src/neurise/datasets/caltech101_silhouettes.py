@@ -26,6 +26,10 @@ def caltech101_silhouettes(split: bool = False, folder: str | Path | None = None
     Labels are 1 … 101, named in ``info["classes"]``. With ``split`` the rows come as their author divided them: 4,100 for
     training, 2,264 for validation, 2,307 for testing; that is another file. ``caltech101_silhouettes_28.mat``, or
     ``caltech101_silhouettes_28_split1.mat``, is taken from ``folder`` or ``NEURISE_DATA``, or downloaded once into the cache.
+
+    >>> import neurise
+    >>> neurise.datasets.caltech101_silhouettes().train.shape
+    (8671, 784)
     """
     name = "caltech101_silhouettes_28_split1.mat" if split else "caltech101_silhouettes_28.mat"
     path = locate(

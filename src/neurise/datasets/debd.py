@@ -59,6 +59,11 @@ def debd(name: str = "nltcs", folder: str | Path | None = None) -> Dataset:
     It is taken from ``folder``, or from the subfolder ``debd`` of ``NEURISE_DATA``, either as ``NAME.npz`` with arrays
     ``train``, ``valid`` and ``test`` or as the original ``NAME.train.data``, ``NAME.valid.data`` and ``NAME.test.data``; or
     downloaded once into the cache; a download is compared with the file that git names in the collection.
+
+    >>> import neurise
+    >>> data = neurise.datasets.debd('nltcs')
+    >>> data.train.shape, data.test.shape
+    ((16181, 16), (3236, 16))
     """
     if name not in SITES:
         close = difflib.get_close_matches(str(name), SITES, n=3)

@@ -61,7 +61,7 @@ def dwave(
     Energies are the machine's, :math:`E = \sum J_{ij}s_is_j + \sum h_is_i + c`, and low ones are likely; ``data.energy``
     gives them. They are checked against the problem, which comes with the reads or as ``problem``: a dimod
     ``BinaryQuadraticModel``, a pair (h, J) of dictionaries, or bqpjson. A difference of more than ``tolerance`` times the
-    sum of all |J| and |h| is an error. Without a problem, energies are kept unchecked. ``data.couplings`` and
+    sum of all :math:`|J|` and :math:`|h|` is an error. Without a problem, energies are kept unchecked. ``data.couplings`` and
     ``data.fields`` are in our sign, −J and −h, at an inverse temperature of 1; that of the machine is not known.
 
     A ``test_fraction`` of the reads is drawn at random for testing (never the last ones: a machine drifts). Counts of
@@ -79,6 +79,11 @@ def dwave(
 
     With a ``folder``, reads are kept there, ``chunk`` at a time, and running the same again draws only what is missing.
     ``parameters`` go to the machine as they are. ``progress`` is called with how many reads are there, and how many will be.
+
+    >>> import neurise
+    >>> data = neurise.datasets.dwave(topology='zephyr', size=1, qubits=8, reads=20, sweeps=10)     # a simulation
+    >>> data.train.shape, data.test.shape
+    ((16, 8), (4, 8))
     """
     if isinstance(seed, bool) or int(seed) != seed or seed < 0:
         raise ValueError(f"seed must be a whole number, not negative, got {seed!r}")

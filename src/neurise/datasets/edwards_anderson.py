@@ -32,6 +32,11 @@ def edwards_anderson(
 
     The pmf is there up to side 5; ``paper`` samples are exact up to side 10, and beyond come from parallel tempering, which
     tells how well it mixed. ``sampler`` and ``sweeps`` are those of :func:`neurise.datasets.ising`.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=3, seed=0)
+    >>> data.sample(5, seed=0).shape, data.pmf.shape
+    ((5, 9), (512,))
     """
     side = check_side(side)
     if preset not in ("paper", "released"):

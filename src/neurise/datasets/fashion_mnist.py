@@ -38,6 +38,10 @@ def fashion_mnist(threshold: float = 127, folder: str | Path | None = None) -> D
 
     Labels are 0 … 9, named in ``info["classes"]``. The four files are taken from ``folder``; or from the
     subfolder ``fashion_mnist`` of ``NEURISE_DATA``; or downloaded once into the cache, with a checksum.
+
+    >>> import neurise
+    >>> neurise.datasets.fashion_mnist().train.shape
+    (60000, 784)
     """
     return standard_set(
         "fashion_mnist",

@@ -91,7 +91,7 @@ def files(
     - ``.csv``, ``.tsv`` (``kind="table"``): whole numbers or single letters, with or without a header. A column whose name is
       ``label`` holds the labels; ``count`` how often a row was seen; ``weight`` what it weighs. ``label_column`` and
       ``count_column`` name others, or give their numbers from 0 (``label_column`` also names an array of a ``.npz`` file).
-      A single column of symbols, as in ``bitstring,count``, may hold strings of digits, 0010 say: one site a digit.
+      A single column of symbols, as in ``bitstring,count``, may hold strings of digits, 0010 say: one site per digit.
       Cells that are empty or hold NA, NaN, null, none or (among numbers) ? are missing values; ``missing="?"``, or any
       other word, names what else stands for one. They stay missing: NaN or None. ``missing="drop"`` leaves out lines that
       lack a value and says in ``info["missing"]`` how many and where, and ``missing="error"`` refuses them.
@@ -113,6 +113,13 @@ def files(
 
     Any text may be packed by gzip. What a packed file unpacks to is limited to 4 GB, or a quarter of the free memory where
     that is less; ``max_unpacked``, ``"8GB"`` say, or the environment variable ``NEURISE_MAX_UNPACKED`` sets another limit.
+
+    >>> import neurise, numpy as np
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + '/rows.csv'
+    >>> np.savetxt(path, [[0, 1], [1, 0], [1, 1]], fmt='%d', delimiter=',')
+    >>> neurise.datasets.files(path).train.tolist()
+    [[0, 1], [1, 0], [1, 1]]
     """
     place = Path(path)
     if place.is_dir():

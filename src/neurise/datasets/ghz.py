@@ -33,6 +33,10 @@ def ghz(qubits: int = 20, povm: str = "tetrahedral", visibility: float = 1.0) ->
     Samples are exact at any number of qubits; ``log_weight`` is normalised: it is log P in nats; the pmf is there up to
     12 qubits. Fewer than all qubits never see the coherence between the two branches, so that pair correlations cannot
     tell the state from a classical mixture: look at :func:`neurise.povm.ghz_fidelity` or ``classical_fidelity`` as well.
+
+    >>> import neurise
+    >>> neurise.datasets.ghz(3).sample(5, seed=0).shape
+    (5, 3)
     """
     if isinstance(qubits, bool) or qubits != int(qubits) or qubits < 2:
         raise ValueError(f"qubits must be a whole number, at least 2, got {qubits}")

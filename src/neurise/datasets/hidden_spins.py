@@ -39,6 +39,10 @@ def hidden_spins(
     Rows are drawn with the whole lattice, exactly up to side 10. Hidden spins are summed over cluster by cluster, so that
     ``energy`` is exact at any side where no cluster of hidden spins is large (with a third of them hidden, none is); the
     pmf is there up to 26 visible spins. ``sampler`` and ``sweeps`` are those of :func:`neurise.datasets.ising`.
+
+    >>> import neurise
+    >>> neurise.datasets.hidden_spins(side=3).sample(5, seed=0).shape
+    (5, 6)
     """
     if not isinstance(hidden, int | float | np.floating) or not 0 <= hidden < 1:
         raise ValueError(f"hidden must be a share from 0 to less than 1, got {hidden!r}")

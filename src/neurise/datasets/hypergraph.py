@@ -38,6 +38,10 @@ def hypergraph(
 
     The pmf and log Z are there up to 2^26 configurations; ``sampler`` (``"enumerate"``, ``"tempering"`` or ``"auto"``) and
     ``sweeps`` are those of :func:`neurise.datasets.ising`.
+
+    >>> import neurise
+    >>> neurise.datasets.hypergraph(6, threes=2, fours=1).sample(5, seed=0).shape
+    (5, 6)
     """
     sites = checks.count("sites", sites, MOST)
     check_strength(J=J, h=h)

@@ -18,7 +18,14 @@ def idx(
 ) -> Dataset:
     """Images from an IDX file, packed by gzip or not: 1 where a pixel is above the threshold, 0 elsewhere.
 
-    ``labels`` is an IDX file with one whole number an image. A second pair of files may hold the test images.
+    ``labels`` is an IDX file with one whole number per image. A second pair of files may hold the test images.
+
+    >>> import neurise
+    >>> import pathlib, struct, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / 'images'
+    >>> _ = path.write_bytes(struct.pack('>4B3I', 0, 0, 8, 3, 1, 2, 2) + bytes([0, 255, 200, 9]))     # one picture
+    >>> neurise.datasets.idx(path).train.tolist()
+    [[0, 1, 1, 0]]
     """
     if test_labels is not None and test_images is None:
         raise ValueError(f"test_labels is {str(test_labels)!r}, and there are no test_images")

@@ -41,6 +41,11 @@ def ising(
     ``"tempering"`` by Markov chains, which tell on stderr and in ``info["tempering"]`` how well they mixed, and take
     ``sweeps`` sweeps; ``"auto"`` by the first of these that is possible. ``info["log_z"]`` is log Z where it can be computed
     exactly, else None.
+
+    >>> import neurise
+    >>> data = neurise.datasets.ising([(0, 1), (1, 2)], 0.7)        # a chain of three spins
+    >>> data.pmf.shape
+    (8,)
     """
     model = read_graph(graph, J, h)
     spins = np.array([-1, 1], dtype=np.int8)

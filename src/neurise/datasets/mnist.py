@@ -31,6 +31,10 @@ def mnist(threshold: float = 127, folder: str | Path | None = None) -> Dataset:
 
     Labels are the digits. The four original files are taken from ``folder``; or from the subfolder ``mnist`` of
     ``NEURISE_DATA``; or downloaded once into the cache. They are checked in every case.
+
+    >>> import neurise
+    >>> neurise.datasets.mnist().train.shape
+    (60000, 784)
     """
     return standard_set(
         "mnist",

@@ -33,6 +33,10 @@ def plaquette(
 
     The pmf and log Z are there up to 2^26 configurations; ``sampler`` (``"enumerate"``, ``"tempering"`` or ``"auto"``) and
     ``sweeps`` are those of :func:`neurise.datasets.ising`.
+
+    >>> import neurise
+    >>> neurise.datasets.plaquette(side=3).sample(5, seed=0).shape
+    (5, 9)
     """
     side = check_side(side)
     if wraps and side < 3:

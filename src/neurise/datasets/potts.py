@@ -37,6 +37,10 @@ def potts(
     The pmf is there up to 2^26 configurations (3 × 3 up to seven states, 4 × 4 up to three). ``sampler`` and ``sweeps`` are
     those of :func:`neurise.datasets.ising`: beyond the pmf rows are still exact where sites can be eliminated (6 × 6 with
     three states), and else come from parallel tempering, which tells how well it mixed.
+
+    >>> import neurise
+    >>> sorted(set(neurise.datasets.potts(side=2, states=3).sample(50, seed=0).ravel().tolist()))
+    [0, 1, 2]
     """
     side = check_side(side)
     if isinstance(states, bool) or states != int(states) or not 2 <= states <= MAX_STATES:

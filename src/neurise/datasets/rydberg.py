@@ -21,6 +21,10 @@ def rydberg(detuning: float | None = None, folder: str | Path | None = None) -> 
     ``detuning`` is one of 1.00, 1.04, 1.08, 1.12, 1.16, 1.20, 1.28; without it all rows are there, with the detuning as
     label. The file ``rydberg_q20.npz`` is taken from ``folder`` or from the subfolder ``quantum`` of ``NEURISE_DATA``: there is
     no public address to download it from.
+
+    >>> import neurise
+    >>> neurise.datasets.rydberg().train.shape
+    (70000, 20)
     """
     if detuning is not None and detuning not in DETUNINGS:
         raise ValueError(f"detuning must be one of {', '.join(f'{value:.2f}' for value in DETUNINGS)}, got {detuning}")

@@ -34,12 +34,12 @@ from neurise.energies.graph_selection import Rule, wald
 from neurise.energies.maximum_likelihood import ENOUGH, SMOOTH, Aim, Prior
 from neurise.energies.regressions import sample_of
 
-MOST_PARAMETERS = 3000
-"""Parameters at most: a step solves with a matrix of this size."""
+MOST_PARAMETERS, MOST_UNASKED = 3000, 1000
+"""Parameters at most: a step solves with a matrix of this size; and where the energy is one of several members."""
 SWEEPS, STEPS, ROUNDS = 10, 4, 80
 """Sweeps of a round, steps that are made with its importance weights, and rounds until the moments must agree."""
-CHECK = 400
-"""Sweeps within which chains must forget where they were."""
+CHECK, LONGER = 400, 4
+"""Sweeps within which chains must forget where they were; and how many times as many they are given where that is not enough."""
 EFFECTIVE = 0.5
 """Share of the chains that must be left after a step."""
 LONGEST = 0.5
@@ -68,6 +68,8 @@ class ChainFit:
     chains: int
     rounds: int
     problems: tuple[str, ...]  # why it is not to be trusted
+    shares: Tensor  # (kinds,): of the classes
+    samples: list[Tensor]  # where the chains of each class stand, (chains, sites)
 
     def covariance(self) -> Tensor:
         r"""Return the covariance of the estimate, :math:`(N F + c)^{-1}`, given the graph."""
@@ -173,11 +175,14 @@ def fit(
     theta = total / averaged if averaged else theta
     found = [] if averaged or not work.left() else [_apart(off, f"after {made} rounds")]
     if check and averaged and work.left():
-        found = problems(chains, theta, sweeps=check, seed=seed + 1, work=work)
+        for sweeps in (check, LONGER * check):
+            found = problems(chains, theta, sweeps=sweeps, seed=seed + 1, work=work)
+            if not found:
+                break
         drawn = chains.run(theta, 0, work)
         fisher = (of_rows + family.covariance(drawn.samples, aim.shares)) / 2
         off = climb.off(climb.gradient(drawn, theta), climb.curvature(fisher, theta))
-        found += [_apart(off, f"after {check} sweeps more")] if off > allowed and work.left() else []
+        found += [_apart(off, f"after {sweeps} sweeps more")] if off > allowed and work.left() else []
     return ChainFit(
         family,
         theta,
@@ -187,6 +192,8 @@ def fit(
         chains.number,
         made,
         tuple(found if work.left() else ()),
+        aim.shares,
+        chains.run(theta, 0, work).samples,
     )
 
 

@@ -115,10 +115,12 @@ def learn(
     seed: int = 0,
     work: Work | None = None,
     chains: bool = False,
+    judged: bool = False,
 ) -> Learnt | Sampled | Declined:
     """Learn an energy from rows, on a ``graph`` of pairs (pairs, 2) if it is known, or say why there is none.
 
-    With ``chains``, Markov chains take the place of sums that cannot be done; where they do not mix there is no energy.
+    With ``chains``, Markov chains take the place of sums that cannot be done; where they do not mix there is no energy, unless
+    it is ``judged`` later, by rows held back.
 
     >>> import torch
     >>> from neurise.rows import Rows
@@ -140,7 +142,7 @@ def learn(
     elif not many:
         name, found = choose(aim, setting, held)
     if not found and chains:
-        return _by_chains(aim, setting, graph, many)
+        return _by_chains(aim, setting, graph, many, judged=judged)
     if not found:
         return Declined(
             many or f"too many pairs of sites interact: sums over all {space.count} configurations cannot be done"
@@ -164,8 +166,12 @@ def _too_many(space: Space) -> str:
     return ""
 
 
-def _by_chains(aim: Aim, setting: Setting, graph: np.ndarray | None, many: str) -> Sampled | Declined:
-    """Match moments by Markov chains, on a graph that is cut from candidates if none is given."""
+def _by_chains(aim: Aim, setting: Setting, graph: np.ndarray | None, many: str, *, judged: bool) -> Sampled | Declined:
+    """Match moments by Markov chains, on a graph that is cut from candidates if none is given.
+
+    Chains that start at the rows have the weights of distant valleys from there. Where they do not mix, their law is still that
+    of the energy within each valley, so that it is of use to who can tell how good it is.
+    """
     space, rule = setting.space, setting.extended(aim)
     columns = sum(space.digits) - space.sites
     if max(columns * max(1, setting.classes), space.sites**2 // 50) > chain_fit.MOST_PARAMETERS:
@@ -175,20 +181,22 @@ def _by_chains(aim: Aim, setting: Setting, graph: np.ndarray | None, many: str) 
         family = chain_fit.candidates(Family.dense(space, setting.classes), rule, costs)
     else:
         family = Family(space, graph, setting.classes)
-    if family.size > chain_fit.MOST_PARAMETERS:
+    most = chain_fit.MOST_UNASKED if judged else chain_fit.MOST_PARAMETERS
+    if family.size > most:
         return Declined(
-            f"{len(family.edges)} pairs have {family.size} parameters, and Markov chains match up to "
-            f"{chain_fit.MOST_PARAMETERS}"
+            f"{len(family.edges)} pairs have {family.size} parameters, and Markov chains match up to {most}; "
+            "a graph of fewer pairs may be given"
         )
     if graph is None:
         found, name = chain_fit.select(family, aim, rule, setting.device), GRAPH
     else:
         options: dict[str, Any] = {"device": setting.device, "seed": setting.seed, "work": setting.work}
         found, name = chain_fit.fit(family, aim, prior=rule.prior, **options), GIVEN
-    if found.problems:
-        return Declined(f"the Markov chains do not mix: {'; '.join(found.problems)}")
+    slow = f"the Markov chains do not mix: {'; '.join(found.problems)}" if found.problems else ""
+    if slow and not judged:
+        return Declined(slow)
     words = (
         f"maximum likelihood by {found.chains} Markov chains on {len(found.family.edges)} of "
         f"{space.sites * (space.sites - 1) // 2} pairs {name}, {found.family.size} parameters"
     )
-    return Sampled(found, words)
+    return Sampled(found, f"{words}; {slow}" if slow else words)

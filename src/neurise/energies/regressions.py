@@ -5,7 +5,7 @@ The logits of site u are linear in the features of the sites that it sees,
 .. math:: f_u(x) = b_u + \sum_{i\ \mathrm{seen}} A_{u,i}\, \phi(x_i),
 
 and the mean of the negative log-likelihood plus :math:`\lambda \sum_{u,i} \lVert A_{u,i} \rVert` is minimised over all sites
-in one matrix product an iteration (FISTA with restarts). The penalty removes whole blocks. The problem is convex, so what is
+in one matrix product per iteration (FISTA with restarts). The penalty removes whole blocks. The problem is convex, so what is
 found is found for certain.
 """
 

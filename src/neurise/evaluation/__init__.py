@@ -111,6 +111,13 @@ def evaluate(
 
     ``train`` are the rows that the model learnt from, where the data do not come with them: they tell whether it copies rows
     (``copies_beyond_chance``, ``nearer_than_chance``; :func:`neurise.metrics.privacy`).
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Independent().fit(data.sample(500, seed=0))
+    >>> found = neurise.evaluate(model, data, samples=200, baselines=False)
+    >>> found['total_variation'].value > 0.1                     # spins of a glass are not independent
+    True
     """
     if isinstance(samples, bool) or samples != int(samples) or samples < 1:
         raise ValueError(f"samples must be a positive whole number, got {samples!r}")

@@ -28,11 +28,11 @@ class Measurement:
 
     @classmethod
     def of(cls, name: str, estimate: Estimate, note: str = "") -> Measurement:
-        """Take over what an estimate knows of itself."""
+        """Make a measurement from an estimate: its value, error, floor and units."""
         return cls(name, float(estimate), estimate.error, estimate.floor, estimate.units, note)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fields in JSON's types, which know no infinity: that becomes None, and the note tells of it."""
+        """Return the fields in JSON's types; an infinite value becomes None, and the note says so."""
         fields = {key: _finite(value) for key, value in asdict(self).items()}
         return {**fields, "baselines": {name: _finite(value) for name, value in self.baselines.items()}}
 

@@ -54,8 +54,8 @@ def frame(evaluation: Evaluation, backend: str) -> Any:
     found: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in fields}
     found |= {name: [row.baselines.get(name) for row in rows] for name in _compared(evaluation)}
     if backend == "pandas":
-        return need("pandas", "bench").DataFrame(found)
-    return need("narwhals", "tables").from_dict(found, backend=backend).to_native()
+        return need("pandas").DataFrame(found)
+    return need("narwhals", "frames").from_dict(found, backend=backend).to_native()
 
 
 def written(row: Measurement) -> str:

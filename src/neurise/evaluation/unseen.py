@@ -1,4 +1,4 @@
-"""See to it that a model is measured on rows that it has not learnt from, or say aloud that it is not."""
+"""Measure a model on rows that it has not learnt from, or warn where that is not possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neurise.modeling.model import Model
 
 
 def held_back(model: Any, data: Dataset) -> Dataset | None:
-    """Hold the rows back again that were held back when the model was trained; None where this is other data."""
+    """Return the data with the same rows held back as in training; None for other data."""
     alone = (data.train is None) != (data.test is None)  # one lot of rows, from which some may be held back
     if not isinstance(model, Model) or model.split_ is None or not alone or data.draw is not None:
         return None

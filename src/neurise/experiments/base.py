@@ -51,7 +51,7 @@ class Cell:
 
 
 class Outcome(NamedTuple):
-    """What a cell comes to. Metrics are the same wherever it ran; times are not, and so stand apart."""
+    """The result of a cell. Metrics are the same wherever it ran; times are not, and so stand apart."""
 
     metrics: Mapping[str, float | None]
     times: Mapping[str, float] = {}
@@ -123,7 +123,7 @@ class Experiment(ABC):
         return self.scales[scale].note
 
     def label(self, value: Any) -> str:
-        """Call a method or another value as it is called on paper."""
+        """Return the name of a method or another value as the paper writes it."""
         for names in (self.labels, self.methods, self.more_methods):
             if value in names:
                 return names[value]

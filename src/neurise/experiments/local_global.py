@@ -1,4 +1,4 @@
-"""One small network a step against one network for all steps."""
+"""One small network per step against one network for all steps."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ WIDTHS = {"local_mlp": 5, "site_mlp": 125}
 
 
 class LocalGlobal(LawExperiment):
-    """NeurISE with a network a step (5 hidden units) and with one for all (125), at about equal numbers of parameters."""
+    """NeurISE with a network per step (5 hidden units) and with one for all (125), at about equal numbers of parameters."""
 
     title = "Local networks against a global one"
     reproduces = "Appendix, “Local vs Global Neural Network”: Edwards–Anderson models, ten trials, 10⁴ samples"
     notes = ("One hidden layer each, as the paper says; noise is hard, one cycle.",)
-    labels = {"local_mlp": "local: 5 hidden units a step", "site_mlp": "global: 125 hidden units"}  # noqa: RUF012
+    labels = {"local_mlp": "local: 5 hidden units per step", "site_mlp": "global: 125 hidden units"}  # noqa: RUF012
     methods = labelled("neurise", "neurise_paper")
     any_model = False  # its networks are those of NeurISE
     scales: Mapping[str, Scale] = {  # type: ignore[misc]

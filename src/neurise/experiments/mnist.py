@@ -24,7 +24,7 @@ ACROSS = 8
 
 
 class Mnist(SampleExperiment):
-    """Table of MMD and correlation error, and a grid of digits a method."""
+    """Table of MMD and correlation error, and one grid of digits per method."""
 
     title = "MNIST: class-conditional digits"
     reproduces = "Table 1 (a) and Figure 2: binarised MNIST, one row of samples a digit"
@@ -49,7 +49,7 @@ class Mnist(SampleExperiment):
             {"classes": (10,)},
             {"rows": 60_000, "draws": 100, "held": 500, "steps": 1500, "width": 256, "depth": 2, "batch_size": 256}
             | {"timesteps": 64, "sampling_steps": 64},
-            "100 samples a digit, width 256, 1500 steps of 256 examples, one trial",
+            "100 samples per digit, width 256, 1500 steps of 256 examples, one trial",
         ),
         "paper": Scale(
             3,
@@ -59,7 +59,7 @@ class Mnist(SampleExperiment):
         ),
     }
     tables = (sample_table("MNIST", "mnist"),)
-    grids = (SampleGrid("digits", "Samples, one row a digit", "digits"),)
+    grids = (SampleGrid("digits", "Samples, one row per digit", "digits"),)
 
     def rows_to_search_on(self, parameters: Mapping[str, Scalar], seed: int) -> Dataset:
         """Draw training digits at random."""

@@ -61,7 +61,7 @@ class NoiseLevels(LawExperiment):
     tables = (tv_table("noise"),)
 
     def parameters(self, scale: Scale, methods: Sequence[str]) -> Iterator[dict[str, Scalar]]:
-        """Say what the name of a level means."""
+        """Return the noise parameters of each level."""
         for cell in super().parameters(scale, methods):
             keep_prob, cycles = LEVELS[str(cell["noise"])]
             yield {**cell, "keep_prob": keep_prob, "cycles": cycles}

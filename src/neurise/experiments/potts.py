@@ -69,7 +69,7 @@ class Potts(LawExperiment):
 
 @lru_cache(maxsize=8)
 def instance(side: int, states: int, number: int) -> Dataset:
-    """Make an instance once a process."""
+    """Make an instance once per process."""
     from neurise.datasets.potts import potts as model
 
     return model(side=side, states=states, seed=number)

@@ -1,4 +1,4 @@
-"""The results: a file of lines, one a finished cell, that is only ever added to.
+"""The results: a file with one line per finished cell; lines are only ever added.
 
 A line is on the disk before the next cell is counted, so that a crash loses at most what was being computed. A line that
 was cut short by one, or whose fields are not what they must be, is kept in the file, left out and reported.
@@ -83,7 +83,7 @@ def read(path: str | Path) -> Contents:
 
 
 def told(path: str | Path, left_out: Mapping[int, str]) -> list[str]:
-    """Name the lines of a file that were left out, and say why; of many, the first."""
+    """Describe the lines of a file that were left out, and why; of many, only the first."""
     lines = [f"{path}, line {number} was left out: {why}" for number, why in list(left_out.items())[:MOST_LINES]]
     more = len(left_out) - MOST_LINES
     return lines + ([f"{path}: {more:,} more {'line was' if more == 1 else 'lines were'} left out"] if more > 0 else [])
@@ -136,7 +136,7 @@ def merge(paths: Sequence[str | Path], into: str | Path) -> Merged:
 
 
 def value(row: Mapping[str, Any], name: str) -> Any:
-    """Look a name up among the metrics, the times, the parameters and the row itself; None where it is nowhere."""
+    """Return a metric, time, parameter or field of a row by its name; None if there is none."""
     for part in (row["metrics"], row["times"], row["parameters"], row):
         if name in part:
             return part[name]

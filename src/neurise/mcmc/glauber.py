@@ -41,7 +41,7 @@ class SiteBySite:
 def sweep(conditionals: FlipConditionals, x: Tensor, *, generator: Generator, beta: Tensor | None = None) -> Tensor:
     r"""Redraw every site from its conditional, in place; return the change of each chain's log-weight, (chains,).
 
-    With ``beta``, one number a chain, the law is :math:`\mu^\beta`, whose conditionals are
+    With ``beta``, one number per chain, the law is :math:`\mu^\beta`, whose conditionals are
     :math:`\propto \mu(x_u \mid x_{-u})^\beta`. A conditional's ratio is the law's, so that
     :math:`\log\mu(x') - \log\mu(x)` adds up from the logits alone.
     """

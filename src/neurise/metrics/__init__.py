@@ -1,4 +1,9 @@
-"""One file a metric; each offers the function that bears its name. Those of other packages are found when they are used."""
+"""One file per metric; each offers the function that bears its name. Those of other packages are found when they are used.
+
+>>> import neurise
+>>> neurise.metrics.total_variation([0.5, 0.5], [0.25, 0.75])
+0.25 ± 0 (floor 0)
+"""
 
 from typing import Any
 

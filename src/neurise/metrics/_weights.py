@@ -46,7 +46,7 @@ class Weights:
         return total if self.counted else total**2 / float((self.masses**2).sum())
 
     def mean(self, values: np.ndarray) -> tuple[float, float | None]:
-        """Weighted mean of one value a row, and its standard error where there are enough rows for one."""
+        """Weighted mean of one value per row, and its standard error where there are enough rows for one."""
         present = self.masses > 0
         values, masses = values[present], self.masses[present]
         total = masses.sum()

@@ -38,9 +38,9 @@ def elbo(
     seed: int | None = 0,
     draws: int | None = None,
 ) -> Bound:
-    r"""Mean lower bound :math:`\sum_k w_k \mathrm{elbo}(x_k) / \sum_k w_k \le` log-likelihood, in nats a row and bits a site.
+    r"""Mean lower bound :math:`\sum_k w_k \mathrm{elbo}(x_k) / \sum_k w_k \le` log-likelihood, in nats per row and bits per site.
 
-    ``model`` offers ``elbo``, which draws by ``seed``, and ``draws`` times where that is given. Bits a site are
+    ``model`` offers ``elbo``, which draws by ``seed``, and ``draws`` times where that is given. Bits per site are
     :math:`-\mathrm{nats} / (q \log 2)`, an upper bound. ``weights`` are counts or importances of the rows.
 
     **Floor.** The mean log-likelihood of the same rows in the data's own law, ``pmf_log_prob(X)``, where that is known. A
@@ -48,6 +48,12 @@ def elbo(
 
     **Error.** Standard error of the mean over new rows and new draws. ``monte_carlo`` is the share of the draws,
     :math:`\sqrt{\sum_k w_k^2 s_k^2} / \sum_k w_k`, with s the standard errors that the model gives.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.NeurISE(keep_prob=0.5, cycles=2, width=4, members=1, steps=5).fit(X, verbose=False)
+    >>> neurise.metrics.elbo(model, X).nats < 0
+    True
     """
     options = {} if draws is None else {"draws": draws}
     X, y, weights = in_hand(model, X, y, weights)

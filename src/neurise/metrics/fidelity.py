@@ -55,6 +55,10 @@ def fidelity(
     ``outcomes``, samples of the model as measurement outcomes 0 … 3 (n, qubits), give the fidelity of the state with a GHZ
     state as well (:func:`neurise.povm.ghz_fidelity`), which is refused where its standard error would exceed
     ``max_error``. Its floor is the same of as many real outcomes ``other``; without them, the 1 of a pure state.
+
+    >>> import neurise, numpy as np
+    >>> float(neurise.metrics.fidelity(np.log([0.5, 0.5]), [[0], [1]], np.log([0.5, 0.5])).classical)
+    1.0
     """
     matrix = matrix_of(rows, "rows")
     if drawn_from not in ("data", "model"):
@@ -84,7 +88,7 @@ def _log_law(law: Any, rows: np.ndarray, what: str) -> np.ndarray:
     values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=float)
     if values.shape != (len(rows),):
         raise ValueError(
-            f"{what} has the shape {values.shape}, and there are {len(rows)} rows: one value a row is needed"
+            f"{what} has the shape {values.shape}, and there are {len(rows)} rows: one value per row is needed"
         )
     return values
 

@@ -44,6 +44,13 @@ def higher_correlation(
 
     **Floor** and **error** as for :func:`cross_correlation`: the score of ``other`` real rows, or of halves of the
     reference, rescaled to the sizes at hand; and the spread over new draws of both sets for the same groups.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> first, second = data.sample(500, seed=0), data.sample(500, seed=1)
+    >>> found = neurise.metrics.higher_correlation(first, second)
+    >>> neurise.metrics.higher_correlation(first, first).mean_abs == 0
+    True
     """
     rows = {"samples": samples, "reference": reference} | ({} if other is None else {"other": other})
     known = tokens(alphabet, **rows)

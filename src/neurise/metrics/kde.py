@@ -83,6 +83,12 @@ def kde(
     that of :math:`\sum_x K_j(x)/\hat p(x)` over the samples, with what each sample adds through the λ that is fitted to them.
     The floor is the score of as many rows of ``other``, with their own λ (the highest that can be hoped for); without
     ``other`` there is none, because rows drawn again from the reference would be copies of what they are scored on.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> first, second = data.sample(500, seed=0), data.sample(500, seed=1)
+    >>> neurise.metrics.kde(first, second).log_density < 0
+    True
     """
     given = {"samples": samples, "reference": reference} | ({} if other is None else {"other": other})
     known = tokens(alphabet, least=2, **given)

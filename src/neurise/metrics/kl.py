@@ -32,6 +32,10 @@ def kl(samples_or_pmf: Any, pmf: Any, *, alphabet: Any = None) -> Estimate:
 
     **Error.** The spread over new draws of the samples, by leaving out one at a time in closed form:
     :math:`\sqrt{\mathrm{Var}_{\hat\mu} \log(\hat\mu/\mu) / n}` far from the floor, and up to √2 too wide at it.
+
+    >>> import neurise
+    >>> neurise.metrics.kl([0.5, 0.5, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25])
+    0.6931 ± 0 nats (floor 0)
     """
     law = known_law(pmf, "kl")
     if is_pmf(samples_or_pmf):

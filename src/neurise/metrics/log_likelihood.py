@@ -36,9 +36,9 @@ class Likelihood(NamedTuple):
 def log_likelihood(
     model: HasLikelihood, X: Any, y: Any = None, *, weights: Any = None, pmf_log_prob: LogLaw | None = None
 ) -> Likelihood:
-    r"""Mean log-likelihood :math:`\sum_k w_k \log p(x_k \mid y_k) / \sum_k w_k` in nats a row, and in bits a site.
+    r"""Mean log-likelihood :math:`\sum_k w_k \log p(x_k \mid y_k) / \sum_k w_k` in nats per row, and in bits per site.
 
-    Bits a site are :math:`-\mathrm{nats} / (q \log 2)`. ``model`` offers ``log_prob``; one without an exact likelihood raises
+    Bits per site are :math:`-\mathrm{nats} / (q \log 2)`. ``model`` offers ``log_prob``; one without an exact likelihood raises
     NotImplementedError (see :func:`elbo`). Without y, a model with labels sums over them. ``weights`` are counts or
     importances of the rows.
 
@@ -46,6 +46,11 @@ def log_likelihood(
     a perfect model's. With labels it has to be the law given the labels. A model may pass it on few rows, by chance.
 
     **Error.** Standard error of the mean over new rows; importances count as :math:`(\sum w)^2/\sum w^2` rows.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> neurise.metrics.log_likelihood(neurise.Independent().fit(X), X).bits_per_site
+    1 ± 0 bits
     """
     X, y, weights = in_hand(model, X, y, weights)
     return summary(model.log_prob(X, y), X, weights, pmf_log_prob)
@@ -62,7 +67,7 @@ def in_hand(model: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
 
 
 def summary(values: Any, X: Any, weights: Any, pmf_log_prob: LogLaw | None) -> Likelihood:
-    """Average one log-likelihood a row."""
+    """Average one log-likelihood per row."""
     n, sites = as_matrix(X, "X").shape
     masses = Weights.of(weights, n, "weights")
     scores = _checked(values, n, "the model")

@@ -34,6 +34,10 @@ def nearest_neighbour(samples: Any, training: Any, held_out: Any, *, alphabet: A
 
     Errors are standard errors over the samples, for this training set. That of a fraction k/n is the one at
     (k+1)/(n+2), so that no copies among few samples are not taken for certainty.
+
+    >>> import neurise
+    >>> neurise.metrics.nearest_neighbour([[0, 0, 0]] * 4, [[0, 0, 0], [1, 1, 1]], [[0, 0, 1], [1, 1, 1]]).copies
+    1 ± 0.19 (floor 0.5)
     """
     known = tokens(alphabet, samples=samples, training=training, held_out=held_out)
     x, y, z = known.sets

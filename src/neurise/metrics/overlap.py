@@ -61,6 +61,12 @@ def overlap(
     right where rows differ in how they overlap with the rest, and up to √2 too high where they do not, as with
     independent spins (drawing again with replacement would be √3 too high there). Errors of distances near their floor are
     up to twice too wide. The floor of the moments is their value for ``other``, or for the reference.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> first, second = data.sample(500, seed=0), data.sample(500, seed=1)
+    >>> neurise.metrics.overlap(first, first).total_variation == 0
+    True
     """
     given = {"samples": samples, "reference": reference} | ({} if other is None else {"other": other})
     if isinstance(pairs, bool) or pairs != int(pairs) or pairs < 1:

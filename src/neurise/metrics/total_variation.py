@@ -45,6 +45,10 @@ def total_variation(
     it is :math:`\sqrt{\mathrm{Var}\,s/4n}`, s = ±1 the sign of :math:`\hat\mu - \mu`. At the floor it is too wide, by up
     to :math:`(1 - 2/\pi)^{-1/2} = 1.66`. Importances enter row by row. A bootstrap would
     score resampled rows too high instead. Samples are biased upwards by up to the floor, which the error does not hold.
+
+    >>> import neurise
+    >>> neurise.metrics.total_variation([0.5, 0.5, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25])
+    0.5 ± 0 (floor 0)
     """
     first_law, second_law = is_pmf(samples_or_pmf), is_pmf(reference)
     if second_law and reference_weights is not None:

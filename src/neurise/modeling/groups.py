@@ -1,4 +1,4 @@
-"""Groups of parameters that models with learnt conditionals have besides the ones that everybody thinks about."""
+"""Groups of parameters that most users leave at their defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """The network beyond its width and depth.
+    """Settings of the network besides its width and depth.
 
     Args:
         heads: "shared" is one output layer for all sites, as in the paper, "site" one per site.
@@ -26,12 +26,17 @@ class Architecture:
             Hard noise alone.
         energy: solve for the pairwise energy of the data, by maximum likelihood on a graph that the data choose, before any
             network is trained. Rows held back say whether it answers alone, beside the networks, or not at all;
-            networks that have nothing to add to it after a short run are not trained. None does so where no parameter, nor
+            networks that have nothing to add to it after a short run are not trained. Where it cannot be written out, rows drawn
+            from it are mixed into what networks learn from, if rows held back ask for it. None does so where no parameter, nor
             ``max_steps``, asks for networks, with hard noise of one cycle, complete rows and fewer than 200 sites.
             False leaves it out, and True insists.
         counts: count how often each site held each token where the sites generated before it were as they are now, and fall
             back on fewer of these where that was seldom seen. It takes seconds, joins the others as an energy does, and is what
             remains of memorising: where rows are many for the space, its share grows. None, False and True as for an energy.
+
+    >>> import neurise
+    >>> neurise.NeurISE(architecture=neurise.Architecture(pairwise=True)).get_params()['architecture__pairwise']
+    True
     """
 
     heads: str = "site"
@@ -52,7 +57,7 @@ SOLVED = ("energy", "counts")
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """The noise beyond ``keep_prob`` and ``cycles``.
+    """Settings of the noise besides ``keep_prob`` and ``cycles``.
 
     Args:
         kind: the noise process, a file of ``neurise.noise`` that touches one site per step: "round_robin" redraws a site
@@ -62,7 +67,11 @@ class Chain:
             exact; False is the paper's form.
         unseen: the probability of each symbol that a constant site never showed; 0 makes it impossible.
         stretch: how many consecutive steps of a row are learnt at once, by a network that can share work among them, as
-            "site_mlp" does; a batch then has as many fewer rows. 1 draws a row for every step. None chooses by the data.
+            "site_mlp" does; a batch then has as many fewer rows. With 1 every step has a row of its own. None chooses by the data.
+
+    >>> import neurise
+    >>> neurise.NeurISE(keep_prob=0.5, chain=neurise.Chain(steps=12)).get_params()['chain__steps']
+    12
     """
 
     kind: str = "round_robin"
@@ -89,6 +98,10 @@ class Corrector:
 
     Sweeps change what ``sample`` draws and :func:`neurise.exact.law` writes out. ``log_prob``, ``elbo`` and ``score`` are those
     of the chain without them.
+
+    >>> import neurise
+    >>> neurise.NeurISE(corrector=neurise.Corrector(clean=0.25, sweeps=20)).get_params()['corrector__sweeps']
+    20
     """
 
     clean: float = 0.0

@@ -56,7 +56,7 @@ class Denoiser:
 
     @property
     def bytes_per_row(self) -> int:
-        """Memory of a one-hot, of a few hidden layers, and of a few float64 numbers a site and token."""
+        """Memory of a one-hot, of a few hidden layers, and of a few float64 numbers per site and token."""
         return 48 * self.space.sites * self.noise.tokens + 16 * self.width
 
     def corrupt(self, x_0: Tensor, keep: Tensor, *, generator: Generator) -> Tensor:

@@ -29,7 +29,7 @@ from neurise.training.stacked import ManyObjective
 
 
 class Trial(NamedTuple):
-    """A model that knows its data, what it is to learn from, and what is to be trained for it."""
+    """One of the models to fit, its rows, and the jobs that train it."""
 
     model: Model
     rows: Rows
@@ -66,6 +66,13 @@ def fit_many(
     A seed decides a model's first weights and what is held back of its data, as in ``fit``. The noise of the training is
     drawn for all models of a group together: the same list gives the same models, another list slightly others. A model that
     diverges keeps its last good weights, and a warning names it: the others are not disturbed.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.NeurISE(width=4, members=1, steps=5)
+    >>> models = neurise.fit_many(model, [X[:40], X[40:]], seeds=[0, 1], verbose=False)
+    >>> [one.sample(2, seed=0).shape for one in models]
+    [(2, 3), (2, 3)]
     """
     start = None if seeds is None else [checks.seed(seed) for seed in seeds]
     one = not isinstance(Xs, list | tuple) and getattr(Xs, "ndim", 3) == 2
@@ -127,11 +134,12 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
 def _kind(job: Job) -> str:
     """Tell what of a job must be equal for jobs to be trained together."""
     shapes = {name: list(parameter.shape) for name, parameter in job.objective.network.named_parameters()}
-    both = (job.rows, job.held or job.rows)
-    rows = [[part is None for part in (own.y, own.weights, own.fold, own.missing)] for own in both]
+    rows = job.learnt_from
+    both = (rows, job.held or rows)
+    lacking = [[part is None for part in (own.y, own.weights, own.fold, own.missing)] for own in both]
     frame = getattr(job.objective, "frame", None)
     constant = None if frame is None else frame.constant.tolist()
-    return json.dumps([plain(job.params), plain(job.settings), shapes, rows, job.held is None, constant])
+    return json.dumps([plain(job.params), plain(job.settings), shapes, lacking, job.held is None, constant])
 
 
 def _learn_all(trials: list[Trial]) -> None:
@@ -190,7 +198,7 @@ def _train_as_one(jobs: list[Job], work: Work) -> None:
     history: list[dict[str, Any]] = []
     reason = train(
         ManyObjective(jobs[0].objective, stack),
-        place_many([job.rows for job in jobs], states, device),
+        place_many([job.learnt_from for job in jobs], states, device),
         place_many(held, states, device) if held else None,
         settings,
         generator=devices.generator(_joint_seed(job.seed for job in jobs), device),

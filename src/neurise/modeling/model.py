@@ -20,7 +20,8 @@ from neurise.fields import Field
 from neurise.holdout import Split
 from neurise.modeling import loaded, partial_rows, sklearn_names
 from neurise.modeling.elbo import Elbo, bound
-from neurise.modeling.estimator import Estimator, flat, plain
+from neurise.modeling.estimator import flat, plain
+from neurise.modeling.published import Published
 from neurise.modeling.site_terms import SiteTerms
 from neurise.modeling.summary import Summary, best_scores
 from neurise.persistence import save_folder
@@ -66,7 +67,7 @@ class Request(NamedTuple):
     quiet: bool = False  # whether whoever asks looks at ``effective_samples_``, and needs no warning
 
 
-class Model(Estimator, ABC):
+class Model(Published, ABC):
     """A generative model of discrete data: ``fit``, ``sample``, ``save``.
 
     **Writing one.** A model is one file in ``models/`` (or a module of another package, named by an entry point of the group
@@ -82,7 +83,13 @@ class Model(Estimator, ABC):
 
     A model with a likelihood adds ``_log_prob`` or ``_elbo``, and ``site_terms`` where it is a sum over sites; one whose law
     can be written out adds ``chain_law``. What is learnt ends in an underscore. Inside a model, data are tokens and sites
-    stand in the order in which they are noised; :class:`neurise.schema.Schema` translates at the door.
+    stand in the order in which they are noised; :class:`neurise.schema.Schema` translates user data into these and back.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.Independent().fit(X)         # any model: fit, sample, log_prob, save
+    >>> isinstance(model, neurise.Model), model.sample(2, seed=0).shape, model.log_prob(X).shape
+    (True, (2, 3), (100,))
     """
 
     groups: ClassVar[Mapping[str, type]] = {}
@@ -266,7 +273,7 @@ class Model(Estimator, ABC):
         return X.learn(y, weights, validation, **own, **options)
 
     def begin_fit(self, device: str | torch.device | None) -> None:
-        """Take the parameters down as they are; nothing is learnt yet, and the schema is still to be set."""
+        """Record the parameters before fitting; nothing is learnt yet, and the schema is still to be set."""
         known = getattr(type(self), "__dataclass_fields__", vars(self))
         self.fitted_params_ = {
             name: copy.deepcopy(vars(self)[name])  # a list may be changed after fit
@@ -303,7 +310,7 @@ class Model(Estimator, ABC):
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns the data has: scikit-learn's name of the number of sites. There is none before ``fit``."""
+        """How many columns the data has, scikit-learn's name of the number of sites. There is none before ``fit``."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
         return self.schema_.space.sites
@@ -318,7 +325,7 @@ class Model(Estimator, ABC):
 
     @property
     def num_parameters_(self) -> int:
-        """How many numbers were learnt."""
+        """Number of learnt parameters."""
         self._fitted()
         return sum(tensor.numel() for tensor in self._tensors().values())
 
@@ -379,10 +386,15 @@ class Model(Estimator, ABC):
         The arguments are those of ``sample``. The last state follows the law of ``sample``, and with the same seed it is the
         same rows, up to rounding. With ``clamp`` the states are those of the particles that were kept in the end.
 
+        >>> import neurise
+        >>> model = neurise.NeurISE(width=8, members=1, steps=5).fit([[0, 1, 1], [1, 0, 0]] * 20, verbose=False)
         >>> chain = model.trajectory(4, seed=0)
-        >>> chain[0], chain[-1]          # noise and configurations, (4, sites) of the symbols that were fitted
-        >>> chain.sites[10]              # the site that step 10 redraws, of each chain, (4,)
-        >>> chain.laws[10]               # the probabilities it was drawn from, (4, states)
+        >>> chain[0].shape, chain[-1].shape          # noise and configurations, (4, sites) of the symbols that were fitted
+        ((4, 3), (4, 3))
+        >>> chain.sites[2].shape                     # the site that the third step redraws, of each chain
+        (4,)
+        >>> chain.laws[2].shape                      # the probabilities it was drawn from, (4, states)
+        (4, 2)
         """
         from neurise.modeling.trajectory import recorded
 
@@ -415,11 +427,11 @@ class Model(Estimator, ABC):
         return total
 
     def score_samples(self, X: Symbols, y: Any = None) -> np.ndarray:
-        """Return what :meth:`log_prob` returns: scikit-learn's name of it."""
+        """Return :meth:`log_prob` under scikit-learn's name."""
         return self.log_prob(X, y)
 
     def marginal(self, X: Symbols, y: Any = None, *, seed: int | None = 0) -> partial_rows.Marginal:
-        """Log-likelihood of what is there of each row, and its standard error: ``(log_prob, error)``, (N,) each, in nats.
+        """Log-likelihood of the values that each row has, and its standard error: ``(log_prob, error)``, (N,) each, in nats.
 
         The error is 0 where the missing values could be summed over exactly. ``seed`` is that of the particles elsewhere.
         """
@@ -487,7 +499,7 @@ class Model(Estimator, ABC):
         return [(torch.tensor([k], device=self.device_), weight) for k, weight in enumerate(frequencies)]
 
     def summary(self) -> Summary:
-        """Say what was chosen, from what, and how it was fitted; print it, or read it as a dict."""
+        """Summarise the data, the choices and the fit; print it, or read it as a dict."""
         schema, last = self._fitted(), self.history_[-1] if self.history_ else {}
         fitted = type(self)().set_params(**self._saved_params())  # parameters may have been changed since
         vars(fitted).update({name: value for name, value in vars(self).items() if name.endswith("_")})

@@ -442,8 +442,10 @@ class RoundRobinModel(ChainModel, TrainedModel):
         def judged(own: Sequence[Job]) -> Conditionals:
             return self._together(own, run=run, work=Work()).unseen
 
-        self.solved_, self.race_, left = solved_members.settle(self.solves_, jobs, steps, judged, run)
-        lacking = [name for name in self.solves_ if self.solved_ is None or name not in self.solved_.found]
+        self.solved_, teachers, self.race_, left = solved_members.settle(self.solves_, jobs, steps, judged, run)
+        self.solved_words_ = teachers or None
+        found = {*teachers, *(() if self.solved_ is None else self.solved_.found)}
+        lacking = [name for name in self.solves_ if name not in found]
         if lacking and self.insists_:
             raise ValueError(
                 f"architecture__{lacking[0]}=True: it cannot be solved for exactly with these rows "
@@ -560,7 +562,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
         if solved is not None:
             shares = solved.weighed(*(None, 0) if together is None else (together.unseen, together.parameters))
             learnt = solved.joined(learnt, rows, work)
-            self.solved_words_ = solved_members.told(solved.words, shares)
+            self.solved_words_ = {**(self.solved_words_ or {}), **solved_members.told(solved.words, shares)}
         assert learnt is not None
         is_whole = self.stopped_ not in ("interrupted", "constant", "diverged")
         if self.calibrates_ and is_whole and shares.get(NETWORKS) == 1.0:

@@ -1,7 +1,8 @@
 """Settings that suit the size of the data, for those that the user leaves open.
 
 All of them go by the number of tokens, rows × sites: what there is to learn from. Few tokens are soon learnt by heart: small
-networks, many of which answer together. Many tokens want a large network and many examples. Every figure is one of docs/quality.md.
+networks, many of which answer together. Many tokens want a large network and many examples. The figures stand in
+docs/evidence/quality.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 They learn from the rows that validate nothing, and rows held back say what each is worth. A short run of the networks tells
 whether these have anything to add; where they do not, they are not trained. What has a share in the end is solved for
-once more, from all rows.
+once more, from all rows. A law whose conditionals cannot be had teaches the networks (:mod:`neurise.modeling.lessons`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,10 +20,11 @@ from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee
 from neurise.deadline import Work, noted_interrupts
 from neurise.energies.family import count_of
-from neurise.modeling import race
+from neurise.modeling import lessons, race
+from neurise.modeling.lessons import Kind
 from neurise.modeling.model import Run
 from neurise.modeling.race import Race
-from neurise.modeling.solving.base import Solved
+from neurise.modeling.solving.base import Solved, Teacher
 from neurise.modeling.trained import Job
 from neurise.modeling.weighing import Judges, are_behind, find_shares, mixed
 from neurise.rows import Rows, with_folds, without_fold
@@ -33,8 +34,9 @@ from neurise.training.loop import TrainingDiverged
 SOLVING = 0.4
 """The share of a limited time in which solving must be done."""
 NETWORKS = "networks"
-ENOUGH = 50
-"""Rows held back, with fewer of which networks are not tried: they stop where these rows like them best, which flatters them."""
+ENOUGH = 30
+"""Rows held back, with fewer of which networks are not tried beside an energy: they stop where these rows like them best, which
+flatters them."""
 FEW, FOLDS, ERRORS = 500, 5, 0.5
 """Rows up to which what is solved for is compared over so many folds of all rows, since one has too few to tell by; and by how
 many standard errors more parameters must be better then."""
@@ -99,37 +101,56 @@ class SolvedMembers:
         return next(known, None)
 
 
+class Found(NamedTuple):
+    """What solving has led to: members, one who can teach the networks, and the rows held back that judge."""
+
+    members: SolvedMembers | None
+    teachers: dict[str, Teacher]
+    judges: Judges | None
+
+
+class Settled(NamedTuple):
+    """What was found before networks are trained whole: members, teachers in words, a race, and the jobs that are left."""
+
+    members: SolvedMembers | None
+    teachers: dict[str, str]
+    race: Race | None
+    jobs: list[Job]
+
+
 def ways() -> tuple[str, ...]:
     """Return the names of all ways to solve."""
     return discovery.names("neurise.modeling.solving")
 
 
-def learn(names: Sequence[str], job: Job, work: Work) -> SolvedMembers | None:
-    """Solve in every way that is named, for the rows that a job learns from; None where no way leads anywhere.
+def learn(names: Sequence[str], job: Job, work: Work) -> Found:
+    """Solve in every way that is named, for the rows that a job learns from.
 
     Where members of a committee have folds of their own, the first fold is held back.
     """
     rows, held = without_fold(job.rows, job.held, 0)
     if held is None or not len(held):
-        return None
+        return Found(None, {}, None)
     objective: Any = job.objective
-    frame, found = objective.frame, dict[str, Solved]()
+    frame, found, teachers = objective.frame, dict[str, Solved](), dict[str, Teacher]()
     for number, name in enumerate(names):
         solve = discovery.found("neurise.modeling.solving", name)
         own = solve(rows, held, frame, seed=job.seed, work=work.part(1 / (len(names) - number)))
-        if own is not None:
+        if isinstance(own, Teacher):
+            teachers[name] = own
+        elif own is not None:
             found[name] = own
-    if not found:
-        return None
     judges = Judges.of(held, frame.constant, frame.noise.space.states)
+    if not found:
+        return Found(None, teachers, judges)
     sizes, rows = [own.parameters for own in found.values()], replace(job.rows, fold=None)
     if len(found) > 1 and len(rows) <= FEW:
         kept = None if frame.noise.space.size <= SMALL else found
         pooled = _pooled(list(found), rows, frame, job.seed, work, kept)
         if pooled is not None:
-            return SolvedMembers(found, judges, find_shares(*pooled, sizes, ERRORS))
+            return Found(SolvedMembers(found, judges, find_shares(*pooled, sizes, ERRORS)), teachers, judges)
     answers = [judges.answers(own.conditionals) for own in found.values()]
-    return SolvedMembers(found, judges, find_shares(judges, answers, sizes))
+    return Found(SolvedMembers(found, judges, find_shares(judges, answers, sizes)), teachers, judges)
 
 
 def _pooled(
@@ -156,7 +177,7 @@ def _pooled(
             again = None if kept is None else kept[name].again
             solve = discovery.found("neurise.modeling.solving", name)
             solved = solve(own, None, frame, seed=seed, work=work) if again is None else again(own, work)
-            if solved is None or not work.left():
+            if not isinstance(solved, Solved) or not work.left():
                 return None
             answers[name].append(judges.answers(solved.conditionals))
     x, y, weights = (
@@ -168,9 +189,7 @@ def _pooled(
     return whole, [torch.cat(answers[name]) for name in names]
 
 
-def settle(
-    names: Sequence[str], jobs: Sequence[Job], steps: int, judged: Judged, run: Run
-) -> tuple[SolvedMembers | None, Race | None, list[Job]]:
+def settle(names: Sequence[str], jobs: Sequence[Job], steps: int, judged: Judged, run: Run) -> Settled:
     """Solve, and let the networks run for a short while; return what was found and the jobs that are to be trained.
 
     ``steps`` are those of a whole run. Where the networks have nothing to add, or Ctrl-C ends this, one job is left, which is
@@ -181,17 +200,27 @@ def settle(
     with noted_interrupts() as interrupts:
         limit = math.inf if run.max_seconds is None else run.max_seconds
         whole = Work(limit, interrupts, agree, run.verbose, run.began)
-        solved = learn(names, jobs[0], whole.part(SOLVING))
+        solved, teachers, judges = learn(names, jobs[0], whole.part(SOLVING))
         if interrupts.asked:
-            return solved, None, [_over(jobs[0], "interrupted", is_trained=solved is None, work=whole)]
-        short = race.planned({NETWORKS: steps})
-        if solved is None or short is None:
-            return solved, None, list(jobs)
-        came_out = _raced(solved, jobs, short[NETWORKS], judged, run, whole)
+            words = {name: own.words for name, own in teachers.items()}
+            return Settled(solved, words, None, [_over(jobs[0], "interrupted", is_trained=solved is None, work=whole)])
+        kinds = [Kind(NETWORKS)]
+        if teachers:
+            kinds += lessons.kinds(NETWORKS, teachers, jobs[0].rows.x.shape[1], jobs[0].seed, whole.part(SOLVING))
+        short = race.planned({kind.name: steps for kind in kinds})
+        if judges is None or short is None or not (solved or len(kinds) > 1):
+            return Settled(solved, lessons.told(teachers, kinds[0]) if teachers else {}, None, list(jobs))
+        came_out = _raced(solved, jobs, kinds, short, judges, judged, run, whole)
         if not came_out.is_whole:
-            return solved, None, [_over(jobs[0], "interrupted", is_trained=False, work=whole)]
-    left = list(jobs) if NETWORKS in came_out.kept else [_over(jobs[0], "solved", is_trained=False, work=whole)]
-    return solved, came_out, left
+            words = {name: own.words for name, own in teachers.items()}
+            return Settled(solved, words, None, [_over(jobs[0], "interrupted", is_trained=solved is None, work=whole)])
+    left, chosen = list(jobs), next((kind for kind in kinds if kind.name in came_out.kept), None)
+    if chosen is None:
+        left = [_over(jobs[0], "solved", is_trained=False, work=whole)]
+    elif chosen.lessons is not None:
+        left = [replace(job, lessons=chosen.lessons) for job in jobs]
+    words = lessons.told(teachers, chosen or kinds[0]) if teachers else {}
+    return Settled(solved, words, came_out, left)
 
 
 def _over(job: Job, reason: str, *, is_trained: bool, work: Work) -> Job:
@@ -201,35 +230,50 @@ def _over(job: Job, reason: str, *, is_trained: bool, work: Work) -> Job:
     return replace(job, stopped=reason, is_over=True)
 
 
-def _raced(solved: SolvedMembers, jobs: Sequence[Job], steps: int, judged: Judged, run: Run, work: Work) -> Race:
-    """Compare a short run of the networks of the first job with what was solved for."""
-    folder, kinds = run.checkpoint, [NETWORKS, *solved.found]
-    fingerprint = {} if folder is None else {**jobs[0].fingerprint(), "kinds": kinds}
+def _raced(
+    solved: SolvedMembers | None,
+    jobs: Sequence[Job],
+    kinds: Sequence[Kind],
+    steps: Mapping[str, int],
+    judges: Judges,
+    judged: Judged,
+    run: Run,
+    work: Work,
+) -> Race:
+    """Compare short runs of the networks of the last job, one for each kind of lessons, with what was solved for."""
+    folder, found = run.checkpoint, {} if solved is None else solved.found
+    names = [kind.name for kind in kinds]
+    fingerprint = {} if folder is None else {**jobs[0].fingerprint(), "kinds": [*names, *found]}
     before = race.remembered(folder, fingerprint) if folder is not None and run.resume else None
     if before is not None:
         return before
-    # The last job's networks start from nothing, so that they know what the energy need not.
-    judges, own = solved.judges, race.shortened(jobs[-1], steps)
-    answers = solved.answers()
-    scores: dict[str, float | None] = {NETWORKS: None}
-    for name, member in solved.found.items():
+    scores: dict[str, float | None] = dict.fromkeys(names)
+    for name, member in found.items():
         scores[name] = judges.mean_and_error(judges.scores(judges.answers(member.conditionals)))[0]
-    kept = list(solved.found)
-    if count_of(judges.rows) < ENOUGH:
-        return Race(scores, {}, len(judges.rows), kept, not race.asked(work), work.spent)
-    try:
-        own.run(replace(work.part(race.SHARE), verbose=False), checkpoint=None, resume=False)
-    except (TrainingDiverged, MemoryError, torch.OutOfMemoryError):
-        behind = True
-    else:
-        theirs = judges.answers(judged([own]))
-        scores[NETWORKS] = judges.mean_and_error(judges.scores(theirs))[0]
-        behind = are_behind(judges, theirs, answers)
-    behind = race.agreed(work, behind)
+    knows_pairs = solved is not None and solved.clean is not None
+    if knows_pairs and count_of(judges.rows) < ENOUGH:
+        return Race(scores, {}, len(judges.rows), list(found), not race.asked(work), work.spent)
+    theirs, whole = dict[float, Tensor](), work.part(race.SHARE)
+    for number, kind in enumerate(kinds):
+        # The last job's networks start from nothing, so that they know what the energy need not.
+        own = replace(race.shortened(jobs[-1], steps[kind.name]), lessons=kind.lessons)
+        part = replace(whole.part(1 / (len(kinds) - number)), verbose=False)
+        try:
+            own.run(part, checkpoint=None, resume=False)
+        except (TrainingDiverged, MemoryError, torch.OutOfMemoryError):
+            continue
+        share = 0.0 if kind.lessons is None else kind.lessons.share
+        theirs[share] = judges.answers(judged([own]))
+        scores[kind.name] = judges.mean_and_error(judges.scores(theirs[share]))[0]
+        if race.asked(work):
+            break
+    chosen = lessons.best(judges, theirs) if len(theirs) > 1 else next(iter(theirs), None)
+    behind = solved is not None and (chosen is None or are_behind(judges, theirs[chosen], solved.answers()))
+    name = lessons.name_of(chosen, NETWORKS) if chosen else names[0]
+    kept = [own for own in names if race.agreed(work, own == name and not behind)]
     work.left()
-    kept = kept if behind else [NETWORKS, *kept]
     is_whole = not race.asked(work)
-    came_out = Race(scores, {NETWORKS: steps}, len(judges.rows), kept, is_whole, work.spent)
+    came_out = Race(scores, dict(steps), len(judges.rows), [*kept, *found], is_whole, work.spent)
     if folder is not None and is_whole and distributed.is_leader():
         race.remember(folder, fingerprint, came_out)
     return came_out

@@ -1,4 +1,4 @@
-"""What a fitted model says of itself."""
+"""The summary of a fitted model."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from neurise import checks, devices
 from neurise.deadline import Work, noted_interrupts
 from neurise.modeling.estimator import plain
+from neurise.modeling.lessons import Lessons
 from neurise.modeling.loaded import load_exactly
 from neurise.modeling.model import Callback, Model, Run
 from neurise.modeling.search_space import TRAINING, SearchSpace
@@ -74,6 +75,14 @@ class Job:
     order: tuple[int, ...] | None = (
         None  # in which this job takes the sites of the model, if in another than the model's
     )
+    lessons: Lessons | None = None  # rows of an energy that are mixed into the others
+
+    @property
+    def learnt_from(self) -> Rows:
+        """The rows that batches are drawn from."""
+        if self.lessons is None:
+            return self.rows
+        return self.lessons.mixed_into(self.rows, getattr(self.objective, "folds", 0))
 
     def begin(self, together: int = 1) -> None:
         """Check that so many jobs like this one fit into memory together, and draw the weights."""
@@ -82,6 +91,7 @@ class Job:
         kept = 0
         if self.device.type == "cpu":
             kept = self.rows.x.numel() + (0 if self.rows.missing is None else self.rows.missing.numel())
+            kept += 0 if self.lessons is None else self.rows.x.numel() + self.lessons.rows.x.numel()
         needed = self._needed(kept)
         alone = network.pattern if isinstance(network, Stack) and network.size == 1 else None
         if isinstance(alone, RowNetwork) and not devices.has_room(together * needed, self.device):
@@ -128,7 +138,7 @@ class Job:
             if work.seconds < math.inf:  # a moment is always left, in which a step is made
                 settings = replace(settings, max_seconds=max(work.left(), min(work.seconds, MOMENT)))
                 before = work.spent
-            rows: Source = self.rows
+            rows: Source = self.rows if self.lessons is None else self.learnt_from
             held: Source | None = self.held
             if self.device.type not in LEFT_ALONE or self.rows.stream is not None:
                 rows, held = self._place(settings)
@@ -162,6 +172,7 @@ class Job:
             "max_seconds": self.limit,
             "device": self.device.type,
             **({"part": part} if part else {}),
+            **({} if self.lessons is None else {"taught": self.lessons.share}),
         }
         # Streamed rows give other draws, and whether they are streamed depends on how much memory is free.
         return {**found, "rows": "streamed"} if rows is not None and placing.is_streamed(rows) else found
@@ -179,7 +190,7 @@ class Job:
         if stream is not None:
             rows: Source = StreamedRows(stream, settings.batch_size, self.device)
         else:
-            rows = placing.place(self.rows, room=room, **options)
+            rows = placing.place(self.learnt_from, room=room, **options)
         left = None if room is None else room - rows.num_bytes
         return rows, None if self.held is None else placing.place(self.held, room=left, **options)
 

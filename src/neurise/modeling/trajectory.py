@@ -73,7 +73,7 @@ class Trajectory:
 
 
 def recorded(schema: Schema, chains: Chains) -> Trajectory:
-    """Run chains to their end, and write all of it down."""
+    """Run chains to their end, and record every state."""
     (n, sites), steps, order = chains.start.shape, chains.steps, np.array(schema.order)
     wide = n * chains.tokens * (sites if chains.joint else 2) * 4 + n * sites * 2
     advice = f"ask for fewer than n={n:,} chains of {steps:,} steps"

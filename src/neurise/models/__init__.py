@@ -1,1 +1,1 @@
-"""One file a method; each is found by its file name (:mod:`neurise.discovery`)."""
+"""One file per method; each is found by its file name (:mod:`neurise.discovery`)."""

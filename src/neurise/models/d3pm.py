@@ -35,7 +35,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class D3PMObjective(JointObjective):
-    r"""One time an example: :math:`c_1 L_t + c_2\,\mathrm{CE}_t`, summed over sites.
+    r"""One time per example: :math:`c_1 L_t + c_2\,\mathrm{CE}_t`, summed over sites.
 
     :math:`L_t = \mathrm{KL}(q(x_{t-1} \mid x_t, x_0) \,\|\, p_\theta(x_{t-1} \mid x_t))` is the term of the bound and
     :math:`\mathrm{CE}_t = -\log \pi_{x_0}` that of the prediction π of :math:`x_0`. With the exact posterior both are minimal at
@@ -128,6 +128,12 @@ class D3PM(JointModel):
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
         training: the training loop, a group (:class:`neurise.Training`).
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.D3PM(width=8, steps=5).fit(X, verbose=False)
+    >>> model.sample(4, seed=0).shape
+    (4, 3)
     """
 
     noise: str = "uniform"

@@ -63,6 +63,12 @@ class GGM(RoundRobinModel):
             Both reverse the chain exactly when the conditionals are exact.
         network, width, depth, members, steps, order, alphabet, training, architecture, chain, corrector: as
             :class:`NeurISE` has them.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.GGM(width=8, steps=5).fit(X, verbose=False)
+    >>> model.sample(4, seed=0).shape
+    (4, 3)
     """
 
     keep_prob: float = 0.5

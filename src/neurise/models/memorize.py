@@ -26,6 +26,11 @@ class Memorize(SolvedModel):
     Args:
         order: the sites in the order in which the model takes them; of no consequence here.
         alphabet: all symbols, where the sample may lack some.
+
+    >>> import neurise, numpy as np
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> np.exp(neurise.Memorize().fit(X).log_prob(X[:4])).round(2).tolist()
+    [0.25, 0.25, 0.25, 0.25]
     """
 
     def _count(self, x: Tensor, y: Tensor, weights: Tensor) -> dict[str, Tensor]:
@@ -85,7 +90,7 @@ class Memorize(SolvedModel):
         return share[asked * number + self._class_of(y, len(x))].log().cpu()
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
-        """Put the mass of each row at its place."""
+        """Return the empirical law: the share of each row at its index."""
         masses = self.tables_["masses"] * (self.tables_["classes"] == self._class_of(label, 1))
         law = torch.zeros(self.space_.size, dtype=torch.float64, device=self.device_)
         return law.index_add_(0, self.space_.index(self.tables_["rows"]), masses / masses.sum())

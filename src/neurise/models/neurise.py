@@ -61,6 +61,12 @@ class NeurISE(RoundRobinModel):
         corrector: sweeps, a group (:class:`neurise.Corrector`).
 
     The parameters of a group are reached as ``set_params(training__batch_size=512)``.
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.NeurISE(width=8, members=1, steps=20).fit(X, verbose=False)
+    >>> model.sample(4, seed=0).shape, model.log_prob(X).shape
+    ((4, 3), (100,))
     """
 
     search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}

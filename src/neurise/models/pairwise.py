@@ -47,6 +47,14 @@ class Pairwise(FittedEnergy):
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
         training: the training loop, a group (:class:`neurise.Training`).
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.Pairwise().fit(X, verbose=False)
+    >>> model.sample(4, seed=0).shape
+    (4, 3)
+    >>> bool(model.conditional([[0, 0, 1]], site=0)[0, 0] > 0.9)   # the first two sites agree
+    True
     """
 
     search_space: ClassVar[SearchSpace] = {
@@ -129,7 +137,7 @@ class Pairwise(FittedEnergy):
         return np.concatenate(parts)
 
     def chain_law(self, label: Tensor | None, start: Tensor | None = None, sweeps: Any = None) -> Tensor:
-        """Write the law out."""
+        """Return the whole law."""
         if start is not None:
             raise NotImplementedError("a Pairwise model is no reverse chain: there is no law that it starts from")
         law = self._law(0 if label is None else int(label))

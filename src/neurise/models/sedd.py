@@ -125,6 +125,12 @@ class SEDD(JointModel):
         alphabet: all symbols, where the sample may lack some.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``.
         training: the training loop, a group (:class:`neurise.Training`).
+
+    >>> import neurise
+    >>> X = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 25
+    >>> model = neurise.SEDD(width=8, steps=5).fit(X, verbose=False)
+    >>> model.sample(4, seed=0).shape
+    (4, 3)
     """
 
     changeable: ClassVar[tuple[str, ...]] = ("sampler", "sampling_steps")

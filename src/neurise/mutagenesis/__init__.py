@@ -1,8 +1,9 @@
 """All single changes of one row: how much more or less probable a model holds the row with one site changed.
 
->>> found = neurise.mutations(model, wild_type)
->>> found.log_ratio                                    # (sites, states): log P(mutant) − log P(wild type)
->>> neurise.mutagenesis.draw(found, "map.png")
+>>> import neurise
+>>> model = neurise.Independent().fit([[0, 0], [1, 1], [0, 1], [0, 0]])
+>>> neurise.mutations(model, [0, 1]).log_ratio.shape         # (sites, states)
+(2, 2)
 """
 
 from neurise.mutagenesis.changes import Mutations, mutations

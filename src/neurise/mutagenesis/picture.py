@@ -28,8 +28,8 @@ WIDEST = 18.0
 """Inches of a band, at most."""
 
 
-def draw(found: Mutations, path: str | Path) -> None:
-    """Draw the map to a file (.png, .svg, .pdf).
+def draw(found: Mutations, path: str | Path | None = None) -> Any:
+    """Draw the map to a file (.png, .svg, .pdf) where a path is given, and return the figure.
 
     Red is more probable than the wild type, blue less, white as probable; a dot marks the wild type. Cells are grey where
     a change is impossible, and at sites that never varied in what the model learnt from. Where columns have symbols of their own,
@@ -62,7 +62,7 @@ def draw(found: Mutations, path: str | Path) -> None:
     grey = "grey: impossible, or a site that never varied" if unknown.any() else ""
     text = "log P(mutant) − log P(wild type); dots: wild type"
     figure.suptitle(text + (f"\n{grey}" if width < 8 else f"; {grey}") * bool(grey), fontsize=drawing.TITLE)
-    drawing.save(figure, Path(path))
+    return drawing.save(figure, path)
 
 
 def _band(panel: Any, shown: np.ndarray, limit: float) -> Any:

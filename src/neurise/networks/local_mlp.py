@@ -60,7 +60,7 @@ class LocalMLP(SiteNetwork):
             label = functional.one_hot(y, self.classes).to(h.dtype)
             h = torch.cat([h, label.expand(*h.shape[:-1], self.classes)], dim=-1)
         leading = h.shape[:-1]
-        steps = t.reshape(-1)  # (S,): a step an example, or one step for each group of R examples
+        steps = t.reshape(-1)  # (S,): a step per example, or one step for each group of R examples
         h = h.reshape(len(steps), -1, h.shape[-1])  # (S, R, in)
         layers = zip(self.weights, self.biases, self.scales, self.shifts, strict=True)
         for layer, (weight, bias, scale, shift) in enumerate(layers):

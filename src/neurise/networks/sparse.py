@@ -134,7 +134,7 @@ class Sparse(RowNetwork):
         self.first.mul_((FEW_PARENTS / crowd).sqrt()[:, None, None])
 
     def bytes_per_row(self, *, training: bool) -> int:
-        """Features of all parents, and a hidden layer a site."""
+        """Features of all parents, and a hidden layer per site."""
         each = self.parents * self.features * 8 + (12 if training else 4) * self.width + 16 * self.features
         return 4 * self.space.sites * each // 4 * (2 if training else 1)
 

@@ -1,4 +1,4 @@
-"""From what was named to what is shown: models, data, and ``neurise.play`` for notebooks."""
+"""Open models and data for the page, and ``neurise.play`` for notebooks."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ def play(
     port: int = 0,
     height: int = 720,
 ) -> Any:
-    """Show a page where one watches the model sample, holds sites and asks for the rest, compares and scores.
+    """Show a local page to watch the model sample, hold sites, compare models and score rows.
 
     ``model`` is a fitted model, several of the same rows, or a dict of them by name; ``data`` are rows (N, sites) or a data
     set. In a notebook the page appears below the cell; elsewhere the page that is returned has a ``url``. Either way it is
     served by this process until ``stop()``, and to this machine alone.
 
-    >>> page = neurise.play(model, X)
-    >>> page.url
+    >>> import neurise
+    >>> page = neurise.play(neurise.Independent().fit([[0, 1], [1, 0]]), [[0, 1], [1, 0]])
+    >>> page.url.startswith('http://127.0.0.1')
+    True
+    >>> page.stop()
     """
     stage = stage_of(model, data, layout=layout)
     page = serve(stage, port=port, frames=FRAMES)

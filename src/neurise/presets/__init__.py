@@ -1,6 +1,10 @@
 """Configurations: a model and its parameters in a JSON file, written by a search. The good ones are shipped here.
 
 A file ``ising.json`` of this folder is the preset ``ising``.
+
+>>> import neurise
+>>> neurise.presets.load('ising_5x5_ggm').model
+'ggm'
 """
 
 from __future__ import annotations
@@ -28,7 +32,12 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Configuration:
-    """A kind of model, its parameters, and how well it did in the search that found them."""
+    """A kind of model, its parameters, and how well it did in the search that found them.
+
+    >>> import neurise
+    >>> neurise.presets.Configuration('neurise', {'width': 64}).params
+    {'width': 64}
+    """
 
     model: str
     params: Mapping[str, Any]
@@ -45,12 +54,23 @@ class Configuration:
 
 
 def names() -> list[str]:
-    """List the presets, by looking at file names alone."""
+    """List the presets, by looking at file names alone.
+
+    >>> import neurise
+    >>> 'ising_4x4' in neurise.presets.names()
+    True
+    """
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def load(name: str | Path) -> Configuration:
-    """Read a preset by its name, or a configuration from its file; near names are suggested for an unknown one."""
+    """Read a preset by its name, or a configuration from its file; near names are suggested for an unknown one.
+
+    >>> import neurise
+    >>> found = neurise.presets.load(neurise.presets.names()[0])
+    >>> found.model, len(found.params) > 0
+    ('neurise', True)
+    """
     path = Path(name)
     if path.is_file():
         return read(path)
@@ -64,7 +84,16 @@ def load(name: str | Path) -> Configuration:
 
 
 def read(path: Path) -> Configuration:
-    """Read a configuration, after checking that this version can use it."""
+    """Read a configuration, after checking that this version can use it.
+
+    >>> import neurise
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / 'mine.json'
+    >>> neurise.presets.Configuration('neurise', {'width': 64}).write(path)
+    >>> neurise.presets.read(path).params
+    {'width': 64}
+    """
     if path.is_file() and path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path} has {path.stat().st_size:,} bytes; a configuration has at most {MOST_BYTES:,}")
     fields = json_text.read(path)

@@ -1,4 +1,4 @@
-"""Grids of samples, as pictures of one bit a pixel."""
+"""Grids of samples, as pictures of one bit per pixel."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _tiled(array: np.ndarray) -> np.ndarray:
 
 
 def png(bits: np.ndarray) -> bytes:
-    """Write a matrix of 0 (black) and 1 (white) as a PNG file of one bit a pixel."""
+    """Write a matrix of 0 (black) and 1 (white) as a PNG file of one bit per pixel."""
     import numpy as np
 
     height, width = bits.shape

@@ -1,4 +1,4 @@
-"""The page: everything in one file, without a single outside request."""
+"""Build the report: one HTML file that requests nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Report:
     gathered: Gathered
 
     def write(self, path: Path) -> None:
-        """Write the file; a page that is there is whole until the new one is."""
+        """Write the file; an older page stays whole until the new one replaces it."""
         write_text(path, self.html)
 
 

@@ -1,4 +1,4 @@
-"""What of an experiment was never begun at the scale that is shown, named as combinations of its parameters."""
+"""List the parts of an experiment that were never started at the scale that is shown, as combinations of its parameters."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def cycle_kernel(
     constant_ptr,  # (sites,) int32
     n,
     sites,
-    head_stride,  # 0 for one head, OUTPUTS · (A + B) for a head a site
+    head_stride,  # 0 for one head, OUTPUTS · (A + B) for a head per site
     bonus,
     WIDTH: tl.constexpr,
     A: tl.constexpr,

@@ -43,7 +43,7 @@ def members_kernel(
     members,
     first,  # step
     last,  # step, not run any more
-    head_stride,  # 0 for one head, OUTPUTS · (A + B) for a head a site
+    head_stride,  # 0 for one head, OUTPUTS · (A + B) for a head per site
     heads_stride,  # from the heads of a member to those of the next
     bonus,
     WIDTH: tl.constexpr,

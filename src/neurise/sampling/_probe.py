@@ -19,7 +19,7 @@ from neurise.space import Space
 NARROW = (Launch(), Launch(rows=64, warps=4), Launch(rows=32, warps=4))
 """Launches to try for one network whose hidden layers stay in registers, the fastest first."""
 MEMBERS = NARROW[1:]
-"""The same for several such networks, and for pairwise terms. 128 rows are slower here: see docs/speed.md."""
+"""The same for several such networks, and for pairwise terms. 128 rows are slower here: see docs/evidence/speed.md."""
 WIDE = (
     Launch(rows=64, warps=4),
     Launch(rows=64, warps=4, stages=1),

@@ -33,6 +33,14 @@ def open_rows(
             that are called ``label``, and ``count`` or ``weight``. A ``.npy`` file has neither.
         columns: the columns that are sites, in their order; by default all others.
         drop_column: columns to leave out, "id,name" say, or a list of names.
+
+    >>> import neurise, numpy as np
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + '/rows.npy'
+    >>> np.save(path, np.zeros((1000, 4), dtype=np.uint8))
+    >>> rows = neurise.open_rows(path)                 # nothing is read yet
+    >>> len(rows)
+    1000
     """
     dropped = drop_column.split(",") if isinstance(drop_column, str) else list(drop_column or ())
     return Stored(find_files(source), label_column, count_column, columns, dropped)

@@ -1,10 +1,13 @@
 """Structure recovery: the couplings, the fields and the graph that a fitted model has learnt.
 
->>> found = neurise.structure.recover(model, data)
->>> found.couplings, found.fields, found.edges
->>> neurise.structure.compare(found, data)         # where the truth is known: ROC, signs, errors
->>> neurise.structure.draw(found, "graph.png", data)
->>> neurise.structure.contacts(found, min_separation=5).pairs     # ranked, with the average-product correction
+>>> import neurise
+>>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+>>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+>>> found = neurise.structure.recover(model, data, verbose=False)
+>>> found.couplings.shape, found.fields.shape
+((4, 4), (4,))
+>>> neurise.structure.compare(found, data).wrong_signs         # where the truth is known
+()
 """
 
 from neurise.structure.contact_map import draw_contacts

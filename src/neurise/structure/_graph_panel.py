@@ -29,7 +29,7 @@ def places_of(sites: int, shape: tuple[int, ...] | None, given: Any) -> np.ndarr
     if given is not None:
         places = np.asarray(given, dtype=float)
         if places.shape != (sites, 2):
-            raise ValueError(f"positions must be ({sites}, 2), one point a site; the shape is {places.shape}")
+            raise ValueError(f"positions must be ({sites}, 2), one point per site; the shape is {places.shape}")
         return places
     if shape is not None and len(shape) == 2 and min(shape) > 1:
         row, column = np.divmod(np.arange(sites), shape[1])

@@ -12,7 +12,7 @@ from neurise.structure.sources import LawSource
 
 
 class Averages(NamedTuple):
-    """What the contexts together say; NaN where none of them says anything."""
+    """Weighted averages over all contexts; NaN where no context has any weight."""
 
     tables: np.ndarray  # (pairs, states, states), zero-sum
     weights: (
@@ -56,7 +56,7 @@ def average(source: LawSource, x: np.ndarray, masses: np.ndarray, *, verbose: bo
 
 
 def field_weights(singles: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """How much each context tells about the field of each site, (R, sites)."""
+    """Weight of each context in the field of each site, (R, sites)."""
     weights: np.ndarray = masses[:, None] * information(singles)
     return weights
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,17 @@ SIZE = 4.8
 """Inches of a panel."""
 
 
-def draw_contacts(found: Contacts, path: str | Path, *, most: int | None = None) -> None:
-    """Draw the map to a file (.png, .svg, .pdf); ``most`` pairs are marked, by default as many as there are sites."""
+def draw_contacts(found: Contacts, path: str | Path | None = None, *, most: int | None = None) -> Any:
+    """Draw the map to a file (.png, .svg, .pdf) where a path is given, and return the figure.
+
+    ``most`` pairs are marked, by default as many as there are sites.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> figure = neurise.structure.draw_contacts(neurise.structure.contacts(found))
+    """
     sites = len(found.scores)
     marked = found.pairs[: sites if most is None else most]
     figure = drawing.new_figure(2 * SIZE + 0.9, SIZE)
@@ -43,4 +53,4 @@ def draw_contacts(found: Contacts, path: str | Path, *, most: int | None = None)
     drawing.few_ticks(right)
     drawing.title(right, f"{len(values):,} pairs, {found.min_separation} or more apart")
     right.legend(**drawing.LEGEND)
-    drawing.save(figure, Path(path))
+    return drawing.save(figure, path)

@@ -14,7 +14,16 @@ from neurise.structure.sources import pairs_of
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """Pairs of sites, the most strongly coupled first, and the numbers that they are ranked by."""
+    """Pairs of sites, the most strongly coupled first, and the numbers that they are ranked by.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> ranked = neurise.structure.contacts(found)
+    >>> ranked.pairs.shape, ranked.scores.shape
+    ((6, 2), (4, 4))
+    """
 
     pairs: np.ndarray  # (pairs, 2), i < j
     scores: np.ndarray  # (sites, sites) Frobenius norms with the average product taken off; NaN where nothing is known
@@ -52,8 +61,12 @@ def contacts(
         leave_out: symbols that are left out of the norms (not of the gauge), the gap of an alignment say.
         sites: rank pairs of these sites only.
 
-    >>> found = neurise.structure.recover(model, data)
-    >>> neurise.structure.contacts(found, min_separation=5, leave_out="-").pairs[:10]
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> neurise.structure.contacts(found).pairs.shape            # ranked, the strongest first
+    (6, 2)
     """
     count = len(found.tables)
     if isinstance(min_separation, bool) or min_separation != int(min_separation) or min_separation < 1:

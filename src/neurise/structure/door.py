@@ -1,4 +1,4 @@
-"""The door: what a model can be asked, in which symbols, and in which contexts."""
+"""Validate the model and the data passed to ``recover``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVALUATIONS = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A model that can be asked, and the contexts to ask it in."""
+    """A validated model, and the contexts to evaluate it in."""
 
     source: LawSource
     symbols: np.ndarray  # (states,)
@@ -36,7 +36,7 @@ class Question:
 
 
 def ask(model: Any, data: Any, *, y: Any, cycle: int | None, rows: int | None, seed: int) -> Question:
-    """Check everything that comes from outside."""
+    """Check the model, the rows and the options, and return what to evaluate."""
     if rows is not None and (isinstance(rows, bool) or rows != int(rows) or rows < 1):
         raise ValueError(f"rows must be a positive whole number, got {rows!r}")
     check_one_alphabet(getattr(getattr(model, "schema_", None), "alphabet", None))

@@ -1,4 +1,4 @@
-"""Count evaluations of a model as they are made: show how far they are, and say early how long they will take."""
+"""Count evaluations of a model: show progress, and estimate early how long they will take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Evaluations:
         self.progress = Progress("couplings", "evaluations", verbose=verbose)
 
     def count(self, number: int) -> None:
-        """Note that so many configurations have been looked at."""
+        """Add to the number of configurations that were evaluated."""
         self.done += number
         fraction = min(1.0, self.done / self.total)
         if not self.told and fraction >= ENOUGH:
@@ -38,7 +38,7 @@ class Evaluations:
         )
 
     def close(self) -> None:
-        """End the line."""
+        """End the progress line."""
         self.progress.close()
 
 

@@ -29,14 +29,16 @@ SPREAD = 0.02
 
 def draw(
     structure: Structure,
-    path: str | Path,
+    path: str | Path | None = None,
     data: Dataset | None = None,
     *,
     positions: Any = None,
     layout: str | None = None,
     programmed: Any = None,
-) -> None:
-    """Draw the graph, edges coloured by their couplings, to a file (.png, .pdf, .svg).
+) -> Any:
+    """Draw the graph, edges coloured by their couplings, to a file (.png, .pdf, .svg), and return the figure.
+
+    Without a path no file is written, and ``plt.figure(draw(found))`` shows the figure with matplotlib 3.11 or newer.
 
     With a data set whose couplings are known the true graph stands beside it, missed and false edges are marked, and the
     third panel shows recovered against true couplings; otherwise it shows the couplings by size, or, with ``programmed``
@@ -45,6 +47,12 @@ def draw(
     Sites stand on the grid of their ``shape``, or where ``positions``, (sites, 2), says, or by a ``layout``: ``"grid"``,
     ``"chimera"``, ``"pegasus"`` or ``"zephyr"`` (with its size, ``"pegasus:16"``; qubits are those of the data set), or
     ``"spring"`` (networkx). Sites without places are rows and columns of a matrix.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> figure = neurise.structure.draw(found, data=data)
     """
     if structure.shape is None and data is not None:
         structure = replace(structure, shape=data.shape)
@@ -84,7 +92,7 @@ def draw(
         drawing.title(right, f"area under ROC {result.area:.4f}, RMS error {result.rms:.3f}")
         panels = [first, left]
     _colour_bar(figure, panels, limit)
-    drawing.save(figure, Path(path))
+    return drawing.save(figure, path)
 
 
 def _placed(

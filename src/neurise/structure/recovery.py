@@ -32,6 +32,13 @@ class Structure:
     """Pair interactions and fields in the zero-sum gauge, and the graph of those that are there.
 
     A pair that the model knows nothing about, because a site never varies, has NaN for all its numbers and no edge.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> found.couplings.shape, found.adjacency.shape
+    ((4, 4), (4, 4))
     """
 
     symbols: np.ndarray  # (states,), in the order of the tables
@@ -59,12 +66,12 @@ class Structure:
 
     @property
     def couplings(self) -> np.ndarray:
-        """J of each pair, (sites, sites): of J σσ' for two states, else of the nearest Potts coupling J 1{a = b}."""
+        """Coupling J of each pair, (sites, sites), of J σσ' for two states, else of the nearest Potts coupling J 1{a = b}."""
         return couplings_of(self.tables)
 
     @property
     def scores(self) -> np.ndarray:
-        """Strength of each pair, (sites, sites): |J| for two states, else the Frobenius norm of its table."""
+        """Strength of each pair, (sites, sites), :math:`|J|` for two states, else the Frobenius norm of its table."""
         return scores_of(self.tables)
 
     @property
@@ -159,6 +166,13 @@ def recover(
             (:func:`neurise.structure.effective_temperature`).
         seed: of the choice of rows.
         verbose: show progress: always, never, or, by default, where it takes long.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> found.couplings.shape, found.fields.shape, len(found.edges)
+    ((4, 4), (4,), 3)
     """
     asked = ask(model, data, y=y, cycle=cycle, rows=rows, seed=seed)
     sites, states = asked.source.space.sites, asked.source.space.states
@@ -195,7 +209,7 @@ def recover(
 
 
 def _square(values: np.ndarray, sites: int) -> np.ndarray:
-    """Spread one entry a pair, (pairs, …), over a symmetric matrix with zeros on the diagonal, (sites, sites, …)."""
+    """Spread one entry per pair, (pairs, …), over a symmetric matrix with zeros on the diagonal, (sites, sites, …)."""
     matrix = np.zeros((sites, sites, *values.shape[1:]), dtype=values.dtype)
     first, second = pairs_of(sites).T
     matrix[first, second] = matrix[second, first] = values

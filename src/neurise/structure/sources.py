@@ -1,4 +1,4 @@
-r"""What is asked of a model: how likely a row is with one or two of its sites changed, the others as they are.
+r"""Evaluate a model on rows with one or two sites changed: by likelihoods or by single-site conditionals.
 
 Second differences of :math:`\log \mu` over two sites need no normalisation, so a likelihood gives them, and so do the
 conditionals of single sites.
@@ -27,7 +27,7 @@ def _uncounted(number: int) -> None:
 
 
 class LawSource(Protocol):
-    """Something that knows the law of one and of two sites given the others."""
+    """A source of the law of one and of two sites given the others."""
 
     space: Space
     count: Callable[[int], None]  # called with the number of configurations that the model has just looked at
@@ -36,7 +36,7 @@ class LawSource(Protocol):
         """How many rows to ask for at a time."""
 
     def evaluations(self, rows: int) -> int:
-        """How many configurations the model has to look at."""
+        """How many configurations the model has to evaluate."""
 
     def tables(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         r"""Log-probabilities up to a constant for each row of tokens, (R, sites).

@@ -1,4 +1,4 @@
-r"""The temperature at which a machine seems to work: learnt couplings against those that it was told."""
+r"""Effective temperature of an annealer: learnt couplings against programmed ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from neurise.dataset import Dataset
 
 @dataclass(frozen=True)
 class Temperature:
-    """The slope β of learnt against programmed couplings, and what follows from it."""
+    """The slope β of learnt against programmed couplings, and what follows from it.
+
+    >>> import neurise, numpy as np
+    >>> learnt, errors = np.array([[0, 0.5], [0.5, 0]]), np.full((2, 2), 0.1)
+    >>> found = neurise.structure.effective_temperature(learnt, errors, np.array([[0, 1.0], [1.0, 0]]))
+    >>> found.slope, found.pairs
+    (0.5, 1)
+    """
 
     slope: float  # an inverse temperature
     error: float  # standard error of the slope, of which the scatter about the line is a part
@@ -57,6 +64,12 @@ def effective_temperature(
         programmed: a data set with ``edges`` and ``couplings``, a symmetric (sites, sites) matrix, or ``{(i, j): J}``; in the
             sign of :math:`\mu \propto \exp(\sum J\sigma\sigma)`, which is the opposite of a machine's E = Σ J s s.
         labels: what a dictionary calls the sites; by default 0, 1, ….
+
+    >>> import neurise, numpy as np
+    >>> learnt, errors = np.array([[0, 0.5], [0.5, 0]]), np.full((2, 2), 0.1)
+    >>> found = neurise.structure.effective_temperature(learnt, errors, np.array([[0, 1.0], [1.0, 0]]))
+    >>> found.slope, found.pairs
+    (0.5, 1)
     """
     told = programmed_matrix(programmed, len(couplings), labels)
     usable = np.triu(np.isfinite(couplings) & np.isfinite(errors) & (errors > 0) & (told != 0), 1)

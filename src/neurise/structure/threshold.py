@@ -1,4 +1,4 @@
-"""Which interactions are there: an automatic threshold on their strengths."""
+"""Choose the interactions that are present by an automatic threshold on their strengths."""
 
 from __future__ import annotations
 

@@ -14,7 +14,13 @@ from neurise.structure.recovery import Structure
 
 
 class Roc(NamedTuple):
-    """Share of false and of true positives as the threshold falls, from (0, 0) to (1, 1), and the area under the curve."""
+    """Share of false and of true positives as the threshold falls, from (0, 0) to (1, 1), and the area under the curve.
+
+    >>> import neurise
+    >>> found = neurise.structure.roc([0.9, 0.1, 0.8], [True, True, False])
+    >>> found.area, found.true_positive.tolist()
+    (0.5, [0.0, 0.5, 0.5, 1.0])
+    """
 
     false_positive: np.ndarray
     true_positive: np.ndarray
@@ -31,7 +37,15 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much of the true structure was recovered. Pairs without a recovered coupling are left out, and counted."""
+    """How much of the true structure was recovered. Pairs without a recovered coupling are left out, and counted.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> neurise.structure.compare(found, data).wrong_signs
+    ()
+    """
 
     pairs: int
     undefined: int
@@ -47,12 +61,12 @@ class Comparison:
     rms_edges: float
     """The same over the true edges."""
     slope: float
-    """Least-squares factor from the true couplings to the recovered: an inverse temperature, where that is unknown."""
+    """Least-squares factor from the true couplings to the recovered ones, an inverse temperature where that is unknown."""
     rms_fields: float
 
     @property
     def perfect(self) -> bool:
-        """Whether there is every true edge, with its sign, and no other."""
+        """Whether every true edge was found with its sign, and no other."""
         return not (self.missed or self.false or self.wrong_signs or self.undefined)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,6 +83,10 @@ def roc(scores: Any, positive: Any) -> Roc:
 
     Equal scores fall together, so the area is the probability that a positive scores higher than a negative, a tie counting
     half.
+
+    >>> import neurise
+    >>> neurise.structure.roc([0.9, 0.8, 0.1], [True, True, False]).area
+    1.0
     """
     values, labels = np.asarray(scores, dtype=float), np.asarray(positive, dtype=bool)
     if values.ndim != 1 or values.shape != labels.shape:
@@ -107,7 +125,15 @@ def true_structure(data: Dataset) -> Truth:
 
 
 def compare(structure: Structure, data: Dataset) -> Comparison:
-    """Hold a recovered structure against the couplings and fields of a data set."""
+    """Compare a recovered structure with the couplings and fields of a data set.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> model = neurise.Pairwise().fit(data.sample(2000, seed=0), verbose=False)
+    >>> found = neurise.structure.recover(model, data, verbose=False)
+    >>> neurise.structure.compare(found, data).true_edges
+    3
+    """
     truth = true_structure(data)
     if structure.scores.shape != truth.scores.shape or structure.states != data.space.states:
         raise ValueError(

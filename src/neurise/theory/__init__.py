@@ -7,6 +7,10 @@ r"""The paper's theory as code, on spaces small enough to enumerate: nothing her
 - :mod:`neurise.theory.estimators`: how much error each loss makes of N rows.
 - :mod:`neurise.theory.likelihood_limit`: how near N rows lead to a law whose family is known.
 - :mod:`neurise.theory.learning`: all of it for models learnt from more and more rows.
+
+>>> import neurise
+>>> neurise.theory.delta_ceiling(neurise.Space(2, 2), keep_prob=0.5, cycles=1).tolist()
+[1.0, 1.0, 0.75]
 """
 
 from __future__ import annotations

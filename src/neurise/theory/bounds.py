@@ -36,6 +36,15 @@ class Terms(NamedTuple):
     from :math:`\mu_T` be true and the rest learnt. Up to there its law is :math:`\mu_{t+1}` exactly, so that replacing one
     more kernel costs the mean over :math:`\mu_{t+1}`, and the learnt kernels that follow can only bring laws closer. The
     learnt chain from :math:`\pi` is within :math:`\mathrm{TV}(\pi, \mu_T)` of the learnt chain from :math:`\mu_T`.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> from neurise.exact import ExactConditionals
+    >>> oracle = ExactConditionals(law, noise)
+    >>> found = theory.terms(oracle, law)
+    >>> round(found.sum_mean, 6), found.paper.tv <= found.paper.bound
+    (0.0, True)
     """
 
     paper: exact.Bound
@@ -59,6 +68,14 @@ def step_errors(model: exact.ReverseChain, pmf: Any, *, y: Any = None) -> StepEr
     r"""Compare the learnt and the true reverse kernel of every step in every state :math:`\tilde x` of the space.
 
     In a context of probability zero any kernel reverses the chain, and there is no error.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> from neurise.exact import ExactConditionals
+    >>> oracle = ExactConditionals(law, noise)
+    >>> theory.step_errors(oracle, law).largest.shape            # one number per step
+    torch.Size([2])
     """
     conditionals = model.conditionals
     noise, space, device = conditionals.noise, conditionals.noise.space, conditionals.device
@@ -95,6 +112,15 @@ def terms(
     """Evaluate every bound on the distance between the model's law and the pmf, from the uniform law or from ``start``.
 
     The errors of the steps do not depend on the start: they may be given, where several starts are compared.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> from neurise.exact import ExactConditionals
+    >>> oracle = ExactConditionals(law, noise)
+    >>> found = theory.terms(oracle, law)
+    >>> round(found.sum_mean, 6), found.paper.tv <= found.paper.bound
+    (0.0, True)
     """
     noise = model.conditionals.noise
     size = noise.space.size

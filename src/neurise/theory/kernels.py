@@ -30,6 +30,14 @@ class ReverseKernel(ABC):
 
     To add one, say what it makes of a law (:meth:`push`), how often each site changes (:meth:`changes`), and how many states
     one state can lead to (:attr:`reach`). Laws are (p^q,) float64 vectors.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> kernel = theory.Bayes(law, noise, 0)
+    >>> after = list(theory.noised_laws(law, noise))[1]
+    >>> kernel.push(after).round(decimals=6).tolist()          # the law before step 0 again
+    [0.4, 0.1, 0.1, 0.4]
     """
 
     def __init__(self, mu_t: Any, noise: RoundRobin, t: int) -> None:
@@ -86,7 +94,16 @@ class _SingleSite(ReverseKernel):
 
 
 class Bayes(_SingleSite):
-    r"""The canonical kernel: :math:`K(a \mid \tilde x) \propto k(\tilde x_u \mid a)\,\mu_t(a \mid \tilde x_{-u})`."""
+    r"""The canonical kernel: :math:`K(a \mid \tilde x) \propto k(\tilde x_u \mid a)\,\mu_t(a \mid \tilde x_{-u})`.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> kernel = theory.Bayes(law, noise, 0)
+    >>> after = list(theory.noised_laws(law, noise))[1]
+    >>> kernel.push(after).round(decimals=6).tolist()          # the law before step 0 again
+    [0.4, 0.1, 0.1, 0.4]
+    """
 
     def push(self, law: Tensor) -> Tensor:
         """Push by the same formula as the exact law of a model."""
@@ -102,6 +119,14 @@ class HeatBath(_SingleSite):
     r"""Draw the site anew and ignore what it holds: :math:`K(a \mid \tilde x) = \mu_t(a \mid \tilde x_{-u})`.
 
     It is valid because step t noises no other site: :math:`\mu_{t+1}(x_{-u}) = \mu_t(x_{-u})`. For ε = 0 it is the Bayes kernel.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> kernel = theory.HeatBath(law, noise, 0)
+    >>> after = list(theory.noised_laws(law, noise))[1]
+    >>> kernel.push(after).round(decimals=6).tolist()          # the law before step 0 again
+    [0.4, 0.1, 0.1, 0.4]
     """
 
     def push(self, law: Tensor) -> Tensor:
@@ -113,7 +138,16 @@ class HeatBath(_SingleSite):
 
 
 class Degenerate(ReverseKernel):
-    r"""Ignore the present state altogether: :math:`K(x \mid \tilde x) = \mu_t(x)`. Valid, and no easier than the problem itself."""
+    r"""Ignore the present state altogether: :math:`K(x \mid \tilde x) = \mu_t(x)`. Valid, and no easier than the problem itself.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> kernel = theory.Degenerate(law, noise, 0)
+    >>> after = list(theory.noised_laws(law, noise))[1]
+    >>> kernel.push(after).round(decimals=6).tolist()          # the law before step 0 again
+    [0.4, 0.1, 0.1, 0.4]
+    """
 
     def push(self, law: Tensor) -> Tensor:
         """Return the marginal, whatever the law."""
@@ -135,7 +169,16 @@ class Degenerate(ReverseKernel):
 
 
 class Mixture(ReverseKernel):
-    r"""A convex combination :math:`\lambda K_1 + (1 - \lambda) K_2` of two reverse kernels of one step, as valid as they are."""
+    r"""A convex combination :math:`\lambda K_1 + (1 - \lambda) K_2` of two reverse kernels of one step, as valid as they are.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> kernel = theory.Mixture(theory.Bayes(law, noise, 0), theory.HeatBath(law, noise, 0), 0.5)
+    >>> after = list(theory.noised_laws(law, noise))[1]
+    >>> kernel.push(after).round(decimals=6).tolist()          # the law before step 0 again
+    [0.4, 0.1, 0.1, 0.4]
+    """
 
     def __init__(self, first: ReverseKernel, second: ReverseKernel, weight: float) -> None:
         if not 0 <= weight <= 1:
@@ -183,7 +226,14 @@ class Comparison(NamedTuple):
 
 
 def compare(pmf: Any, noise: RoundRobin, kernels: Mapping[str, Maker] = KERNELS) -> list[Comparison]:
-    """Run the true reverse chain with each kernel: does it keep the marginals, how far does it move, does it forget."""
+    """Run the true reverse chain with each kernel: does it keep the marginals, how far does it move, does it forget.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> [found.name for found in theory.compare(law, noise)][:2]
+    ['Bayes', 'heat bath']
+    """
     laws = list(noised_laws(pmf, noise))
     found = []
     for name, make in kernels.items():

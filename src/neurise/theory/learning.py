@@ -39,6 +39,13 @@ def learning_curve(
 
     ``settings`` are parameters of the model, over :data:`SETTINGS`. A seed determines the rows, the training and the noise of
     the empirical starts.
+
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> curve = theory.learning_curve(law, noise, sizes=[50], seeds=[0], width=4, members=1, steps=5)
+    >>> len(list(curve))
+    1
     """
     space = noise.space
     law = as_law(pmf, space.size, "pmf")

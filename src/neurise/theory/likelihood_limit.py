@@ -24,7 +24,14 @@ from neurise.walsh import moments_of, place_of, values_of
 
 @dataclass(frozen=True)
 class LikelihoodLimit:
-    """What the best estimate in a family reaches on average."""
+    """What the best estimate in a family reaches on average.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> limit = neurise.theory.likelihood_limit(data.pmf, neurise.theory.pairs_family(4, data.edges))
+    >>> limit.tv(4000) / limit.tv(1000)          # four times the rows, half the error
+    0.5
+    """
 
     parameters: int
     rate: float  # total variation times √N, for many rows
@@ -39,7 +46,12 @@ class LikelihoodLimit:
 
 
 def pairs_family(sites: int, edges: Iterable[Sequence[int]] | None = None) -> list[tuple[int, ...]]:
-    """List the features of a pairwise family of spins: a field per site, and a coupling per edge (or per pair)."""
+    """List the features of a pairwise family of spins: a field per site, and a coupling per edge (or per pair).
+
+    >>> import neurise
+    >>> neurise.theory.pairs_family(3, [(0, 1)])
+    [(0,), (1,), (2,), (0, 1)]
+    """
     pairs = combinations(range(sites), 2) if edges is None else {tuple(sorted(map(int, edge))) for edge in edges}
     return [(site,) for site in range(sites)] + sorted((i, j) for i, j in pairs)
 
@@ -49,6 +61,12 @@ def likelihood_limit(law: np.ndarray, family: Sequence[Sequence[int]]) -> Likeli
 
     Products of features are features: :math:`\varphi_S \varphi_T = \varphi_{S \triangle T}`. So the Fisher information is made of
     moments, and :math:`s^\top F^{-1} s` is a sum of few products, whose values at all configurations take q·2^q additions.
+
+    >>> import neurise
+    >>> data = neurise.datasets.edwards_anderson(side=2, seed=0)
+    >>> limit = neurise.theory.likelihood_limit(data.pmf, neurise.theory.pairs_family(4, data.edges))
+    >>> limit.parameters, limit.tv(1000) < limit.ceiling(1000)
+    (8, True)
     """
     sites = len(law).bit_length() - 1
     places = np.array([place_of(sites, term) for term in family])

@@ -18,7 +18,13 @@ from neurise.space import Space
 
 
 def empirical(rows: Tensor, space: Space) -> Tensor:
-    r"""Law of a row chosen at random, :math:`\frac1N \sum_i \delta_{x_i}`, (p^q,) float64; rows are (N, sites) tokens."""
+    r"""Law of a row chosen at random, :math:`\frac1N \sum_i \delta_{x_i}`, (p^q,) float64; rows are (N, sites) tokens.
+
+    >>> import neurise
+    >>> import torch
+    >>> neurise.theory.empirical(torch.tensor([[0, 0], [0, 0], [1, 1], [0, 1]]), neurise.Space(2, 2)).tolist()
+    [0.5, 0.25, 0.0, 0.25]
+    """
     space.require_enumerable()
     counts = torch.bincount(space.index(rows), minlength=space.size)
     return counts.double() / len(rows)
@@ -32,6 +38,14 @@ def empirical_starts(rows: Tensor, noise: RoundRobin, *, generator: Generator) -
     - ``fresh noise``: each start takes a row at random and noises it anew, :math:`\frac1N \sum_i P(X_T \mid X_0 = x_i)`, so that
       only the rows are finite in number and not their noise.
     - ``uniform draws``: N draws of pure noise, the example of the paper's corollary.
+
+    >>> import torch
+    >>> from neurise import Space, theory
+    >>> from neurise.noise.round_robin import RoundRobin
+    >>> law, noise = [0.4, 0.1, 0.1, 0.4], RoundRobin(Space(2, 2), keep_prob=0.5, cycles=1)
+    >>> rows = torch.tensor([[0, 0], [1, 1], [0, 1]])
+    >>> list(theory.empirical_starts(rows, noise, generator=torch.Generator().manual_seed(0)))
+    ['noised rows', 'fresh noise', 'uniform draws']
     """
     final = torch.full((len(rows),), noise.num_steps)
     return {

@@ -24,6 +24,10 @@ class Training:
         validation_fraction: share of the rows that is held back, unless ``fit`` is given validation rows.
         precision: of the products on a GPU: "tf32", "float32" or "bfloat16"; by default what the network is made for, "tf32"
             unless it says otherwise. A CPU has float32 only.
+
+    >>> import neurise
+    >>> neurise.NeurISE(training=neurise.Training(batch_size=512)).get_params()['training__batch_size']
+    512
     """
 
     batch_size: int | None = None

@@ -53,7 +53,7 @@ def random_search(task: Task, trials: int, journal: Path, about: Mapping[str, An
         "failed": trials - len(finished),
         "steps_a_trial": task.max_steps,
         "seconds_a_trial": task.max_seconds,
-        "score_is": "mean of -log p, or of a bound on it, over the validation rows, in nats a row",
+        "score_is": "mean of -log p, or of a bound on it, over the validation rows, in nats per row",
         "searched": sorted(task.space),
     }
     return Configuration(task.model, {**fixed, **best["params"]}, best["score"], facts)

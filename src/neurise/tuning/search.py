@@ -73,7 +73,7 @@ class Search:
             **counted,
             "steps_a_trial": budget.max_steps,
             "seconds_a_trial": budget.max_seconds,
-            "score_is": "mean of -log p, or of a bound on it, over the validation rows, in nats a row",
+            "score_is": "mean of -log p, or of a bound on it, over the validation rows, in nats per row",
             "searched": sorted(budget.space),
         }
         found = as_parameters(budget.space, best.params, budget.fixed)
@@ -196,7 +196,7 @@ def _keep(search: Search, study: optuna.Study) -> Configuration | None:
 def _show(progress: Progress, search: Search, study: optuna.Study, *, last: bool = False) -> None:
     counted = counts(study)
     done = sum(counted.values())
-    facts = [f"best {study.best_value:.4f} nats a row"] if counted["finished"] else []
+    facts = [f"best {study.best_value:.4f} nats per row"] if counted["finished"] else []
     facts += [f"{counted['pruned']} pruned"] if counted["pruned"] else []
     progress.update(done, min(1.0, done / search.trials), *facts, last=last)
 

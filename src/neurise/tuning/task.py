@@ -70,7 +70,7 @@ class Task:
         }
 
     def score(self, model: TrainedModel, rows: int = SCORED, draws: int = 4) -> float:
-        r"""Mean of :math:`-\log p(x)` over validation rows, or of a bound on it, in nats a row: lower is better.
+        r"""Mean of :math:`-\log p(x)` over validation rows, or of a bound on it, in nats per row: lower is better.
 
         The score that the training loop stops by will not do here: it is the mean cross-entropy of the *noised*
         conditionals, which falls when there is less noise, whatever the samples are like. The bound counts the noise

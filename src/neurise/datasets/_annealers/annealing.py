@@ -76,7 +76,7 @@ def simulate(
 
 
 def anneal_points(method: str, problem: Problem, sweeps: int, schedule: Sequence[Any] | None) -> np.ndarray:
-    r"""Make the schedule, one point a sweep.
+    r"""Make the schedule, one point per sweep.
 
     Simulated annealing: inverse temperatures β, (sweeps,); by default geometric from 0.1 to 5, in units of 1/max|J|.
     Path-integral annealing: transverse field and energy scale, each times β, (sweeps, 2); by default

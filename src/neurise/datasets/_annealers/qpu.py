@@ -83,7 +83,7 @@ def sample_machine(
     chunks = Chunks(folder, plan, len(labels))
     report = progress or (lambda done, total: None)
     if "answer_mode" in getattr(sampler, "parameters", {}):
-        options["answer_mode"] = "raw"  # one row a read, in the order of time
+        options["answer_mode"] = "raw"  # one row per read, in the order of time
     done = number = 0
     while done < reads:
         report(done, reads)
@@ -100,7 +100,7 @@ def sample_machine(
 
 
 def _batch(sampler: Any, labels: Labels, problem: Problem, options: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Submit the problem once: spins, one row a read, in the order of ``labels``, and their energies."""
+    """Submit the problem once: spins, one row per read, in the order of ``labels``, and their energies."""
     dimod = need("dimod", "dwave")
     ends = (problem.edges[:, 0], problem.edges[:, 1], problem.J)
     model = dimod.BinaryQuadraticModel.from_numpy_vectors(

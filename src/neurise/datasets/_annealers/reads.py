@@ -128,7 +128,7 @@ def as_numbers(values: Any, n: int, what: str) -> np.ndarray:
     try:
         numbers = np.asarray(values)
     except ValueError as error:  # lists of several lengths among them
-        raise ValueError(f"{what} must be one number a row ({error})") from error
+        raise ValueError(f"{what} must be one number per row ({error})") from error
     if numbers.dtype.kind not in "iuf":
         odd = next((value for value in np.ravel(numbers).tolist() if not isinstance(value, int | float)), numbers.dtype)
         raise ValueError(f"{what} has {odd!r}; numbers are needed")

@@ -50,7 +50,7 @@ def reads_of_npz(path: Path) -> Reads:
         raise ValueError(f"{where} has no reads: an array called {', '.join(PLAIN)} or {' or '.join(PACKED)} is needed")
     packed, values = key in PACKED, arrays[key]
     if values.ndim != 2:
-        raise ValueError(f"{where}: {key} has the shape {values.shape}; one row a read is needed")
+        raise ValueError(f"{where}: {key} has the shape {values.shape}; one row per read is needed")
     sites = _sites(arrays, values, packed, where)
     unpacked = (
         _unpacked(values, sites, f"{where}: {key}") if packed else None

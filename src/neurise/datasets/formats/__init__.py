@@ -1,1 +1,1 @@
-"""Files of rows: one format a file."""
+"""Files of rows: one format per file."""

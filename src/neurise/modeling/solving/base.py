@@ -29,14 +29,29 @@ class Solved:
     again: Callable[[Rows, Work], Solved | None] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """A law that rows can be drawn from, and whose conditionals of the chain are not known: it teaches the networks.
+
+    Args:
+        draw: ``f(n, seed, work)`` draws about n rows of all sites, whose weights sum to 1.
+        words: what ``summary()`` says of it.
+    """
+
+    draw: Callable[[int, int, Work], Rows]
+    words: str
+
+
 class Way(Protocol):
     r"""A way to solve for the conditionals of rows.
 
     **Writing one.** A file ``solving/<name>.py`` offers a function ``<name>`` with this signature, and the group
     :class:`~neurise.modeling.groups.Architecture` a parameter of the same name: True, False, or None, which leaves it to the data.
     ``NeurISE`` then learns it before any network is trained, weighs it on held-back rows, and keeps it alone, beside the
-    networks, or not at all.
+    networks, or not at all. Where conditionals cannot be had, a :class:`Teacher` draws rows that networks learn from.
     """
 
-    def __call__(self, rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work) -> Solved | None:
+    def __call__(
+        self, rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work
+    ) -> Solved | Teacher | None:
         """Learn from rows without gaps; ``held`` may choose among candidates. None where it cannot be done."""

@@ -15,13 +15,15 @@ from torch import Tensor
 from neurise.conditionals.base import Frame
 from neurise.conditionals.energy_conditionals import EnergyConditionals
 from neurise.deadline import Work
-from neurise.energies import choosing, higher_orders, learning, maximum_likelihood
+from neurise.energies import chain_fit, choosing, higher_orders, learning, maximum_likelihood
+from neurise.energies.chain_fit import ChainFit
+from neurise.energies.draws import draws
 from neurise.energies.family import Family
-from neurise.energies.learning import Learnt
+from neurise.energies.learning import Declined, Learnt, Sampled
 from neurise.energies.maximum_likelihood import Aim, Fit
 from neurise.energies.products import ProductFit
 from neurise.interactions import Interactions
-from neurise.modeling.solving.base import Solved
+from neurise.modeling.solving.base import Solved, Teacher
 from neurise.rows import Rows
 from neurise.space import Space
 
@@ -29,21 +31,55 @@ MANY_ROWS = 20_000
 """Rows from which on a graph that most of them have chosen is not chosen again by all of them; nor is it in large spaces."""
 
 
-def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work) -> Solved | None:
-    """Learn the energy of the sites that vary; None where its sums, or those of its conditionals, are too many."""
+def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work) -> Solved | Teacher | None:
+    """Learn the energy of the sites that vary; None where no way leads to one.
+
+    Where its sums are too many, Markov chains learn it. Where those of its conditionals are, it teaches.
+    """
     varies = torch.nonzero(frame.constant.cpu() < 0).flatten()
     space = Space.of([frame.noise.space.digits[site] for site in varies.tolist()])
     options: dict[str, Any] = {"classes": frame.classes, "device": frame.constant.device, "seed": seed, "work": work}
     own, aside = _sites(rows, varies), None if held is None else _sites(held, varies)
-    found = learning.learn(own, space, held=aside, **options)
-    if not isinstance(found, Learnt):
+    found = learning.learn(own, space, held=aside, chains=held is not None, judged=True, **options)
+    if isinstance(found, Declined):
         return None
+    if isinstance(found, Sampled):
+        return _made_by_chains(found, found.found, frame, varies, seed) or _teacher(found, frame, varies)
     higher = higher_orders.choose(found, own, held=aside, seed=seed, work=work)
     if higher is not None:
         made = _made_of_products(higher, found.selected.family.edges, frame, varies)
         if made is not None:
             return made
-    return _made(found, found.found, frame, varies, seed)
+    return _made(found, found.found, frame, varies, seed) or _teacher(found, frame, varies)
+
+
+def _teacher(found: Learnt | Sampled, frame: Frame, varies: Tensor) -> Teacher:
+    """Draw rows of a law whose conditionals would need tables that are too large."""
+
+    def draw(n: int, seed: int, work: Work) -> Rows:
+        rows = draws(found, n, seed=seed, work=work, device=frame.constant.device)
+        x = frame.constant.cpu().clamp(min=0).to(torch.uint8).repeat(len(rows), 1)
+        x[:, varies] = rows.x
+        return replace(rows, x=x)
+
+    return Teacher(draw, found.words)
+
+
+def _made_by_chains(learnt: Sampled, found: ChainFit, frame: Frame, varies: Tensor, seed: int) -> Solved | None:
+    """Make conditionals of what Markov chains have learnt; solved for again, the graph stays."""
+    conditionals = EnergyConditionals.of(_laws(found.family, found.theta, frame, varies), frame)
+    if conditionals is None:
+        return None
+    is_edge = torch.ones(len(found.family.edges), dtype=torch.bool)
+    conditionals.describe_estimate(*_errors(found.family, found.theta, found.covariance(), frame, varies), is_edge)
+
+    def again(rows: Rows, work: Work) -> Solved | None:
+        own, device = Aim.of(_sites(rows, varies), found.family.classes), frame.constant.device
+        options: dict[str, Any] = {"device": device, "seed": seed, "work": work, "check": 0}
+        refitted = chain_fit.fit(found.family, own, prior=choosing.PRIOR, start=found.theta, **options)
+        return _made_by_chains(learnt, refitted, frame, varies, seed)
+
+    return Solved(conditionals, found.family.size, learnt.words, again)
 
 
 def _made_of_products(found: ProductFit, pairs: np.ndarray, frame: Frame, varies: Tensor) -> Solved | None:
@@ -88,7 +124,8 @@ def _made(learnt: Learnt, found: Fit, frame: Frame, varies: Tensor, seed: int) -
 
     def again(rows: Rows, work: Work) -> Solved | None:
         if len(rows) < MANY_ROWS and found.family.space.size <= choosing.QUICK:
-            return energy(rows, None, frame, seed=seed, work=work)
+            chosen_again = energy(rows, None, frame, seed=seed, work=work)
+            return chosen_again if isinstance(chosen_again, Solved) else None
         own = Aim.of(_sites(rows, varies), found.family.classes)
         refitted = maximum_likelihood.fit(found.laws, own, prior=found.prior, start=found.theta, seed=seed, work=work)
         return _made(learnt, refitted, frame, varies, seed)

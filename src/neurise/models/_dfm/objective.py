@@ -134,7 +134,7 @@ class PosteriorObjective(JointObjective):
             = -\int_0^1 \frac{2}{v}\, \mathbb{E} \sum_i \ell_i\, dv.
 
         Nothing is cut off at either end. p is the law of the sampler with infinitely many steps. (Noise is drawn in float32, so
-        the chance that a site is noised is off by up to 2^-24: in the sum about a millionth of a nat a site.)
+        the chance that a site is noised is off by up to 2^-24: in the sum about a millionth of a nat per site.)
         """
         device, parts = self.denoiser.device, []
         for rows in batches(len(x_1), self.denoiser.bytes_per_row):

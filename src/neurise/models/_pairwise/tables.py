@@ -152,7 +152,7 @@ class PairwiseObjective:
 
     @property
     def bytes_per_example(self) -> int:
-        """A few numbers a site, state and class, forward and back."""
+        """A few numbers per site, state and class, forward and back."""
         return 40 * self.network.space.sites * self.network.space.states * len(self.network.couplings)
 
     def draw(self, batch: Batch, *, generator: Generator) -> Any:

@@ -1,0 +1,1 @@
+"""Model cards, and models on the Hugging Face Hub (extra ``hub``)."""
