@@ -26,6 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "root_pages",
+    "gallery_pictures",
 ]
 exclude_patterns = [
     "_extensions",
@@ -78,7 +79,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "image_srcset": ["2x"],
-    "image_scrapers": ("gif_animations", "matplotlib"),
+    "image_scrapers": ("gallery_pictures",),
     "capture_repr": (),  # what is printed is shown; a fitted model at the end of a block is not
     "thumbnail_size": (400, 280),
 }

@@ -32,8 +32,8 @@ for n in shots:
 
 # %%
 # What the state is known for: all qubits agree, however far apart they are, and the correlators
-# ⟨ZZ⟩ of all pairs are 1. The model gives any number of outcomes, so what is left is the error of
-# the 3,000 shots that it learnt from.
+# ⟨ZZ⟩ of all pairs are 1. Bars are errors of sampling, and the model can be sampled at will. Where
+# its points are further from 1 than their bars, they show what it learnt wrongly from 3,000 shots.
 
 of_shots = neurise.povm.pair_expectations(rows)
 of_model = neurise.povm.pair_expectations(model.sample(20_000, seed=1))

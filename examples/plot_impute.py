@@ -33,8 +33,8 @@ filled = imputer.transform(holed)
 modes = holed.fillna(holed.mode().iloc[0])
 
 # %%
-# Left: forty rows, gaps in white and what was filled in; a cross marks a wrong guess. Right: the
-# share of gaps that was filled in correctly. Columns that hang together gain, and the city, which
+# Left: forty rows. Light cells were gaps and have been filled in; a cross marks a wrong guess. Right:
+# the share of gaps that was filled in correctly. Columns that hang together gain, and the city, which
 # has nothing to do with the others, cannot.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), width_ratios=(3, 2))

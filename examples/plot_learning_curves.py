@@ -32,7 +32,8 @@ for size in sizes:
 # The dashed line is what maximum likelihood reaches on average if the graph of the spin glass is
 # known. NeurISE does not know it, and comes close to the line, because it finds by itself that a
 # pairwise energy explains the rows. Memorising falls with the same slope, 1/√N, from higher up. A
-# model of independent sites stops learning at once: it cannot express what sites share.
+# model of independent sites stops learning at once: it cannot express what sites share. There is
+# one draw of the rows per size, so a point may lie a little below the average.
 
 family = neurise.theory.pairs_family(data.space.sites, data.edges)
 limit = neurise.theory.likelihood_limit(data.pmf, family)

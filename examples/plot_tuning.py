@@ -34,8 +34,9 @@ with tempfile.TemporaryDirectory() as folder:
     trials = [trial for trial in search.open().trials if trial.value is not None]
 
 # %%
-# Each dot is a trial; lower is better, and no law can be below the dashed entropy of the truth on
-# average. Learning rates matter most within so few steps.
+# Each dot is a trial; those that fall behind are given up early. Lower is better, and on average no
+# law can be below the dashed line, the entropy of the truth. Learning rates matter most within so
+# few steps.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True)
 scores = np.array([trial.value for trial in trials])
