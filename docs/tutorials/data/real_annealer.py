@@ -18,6 +18,8 @@ from neurise import Pairwise, evaluate, structure
 
 FIGURES = Path(__file__).resolve().parents[1] / "figures"
 READS = 20_000
+SECONDS = 200
+"""Time to learn."""
 
 
 def main() -> None:
@@ -27,10 +29,10 @@ def main() -> None:
     share = stored["counts"] / stored["counts"].sum()
     reads = spins[np.random.default_rng(0).choice(len(spins), 2 * READS, p=share)]
     train, test = reads[:READS], reads[READS:]
-    model = Pairwise().fit(train, seed=0)
-    found = structure.recover(model, train, rows=1)
+    model = Pairwise().fit(train, seed=0, max_seconds=SECONDS)
+    found = structure.recover(model, train, rows=200)
     structure.draw(found, FIGURES / "real_annealer.png", layout="spring")
-    measured = evaluate(model, test, train=train, samples=5000, baselines=False)
+    measured = evaluate(model, test, train=train, samples=2000, baselines=False)
     numbers = {
         "reads": READS,
         "qubits": spins.shape[1],

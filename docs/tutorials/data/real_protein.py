@@ -26,7 +26,7 @@ def main() -> None:
     order = np.random.default_rng(0).permutation(len(data.train))
     train, test = data.train[order[:-2600]], data.train[order[-2600:]]
     model = neurise.NeurISE(width=128, members=1, steps=1500).fit(train, weights=data.weights[order[:-2600]], seed=0)
-    measured = neurise.evaluate(model, test, train=train, samples=3000, baselines=False)
+    measured = neurise.evaluate(model, test, samples=3000, baselines=False)
     found = neurise.structure.recover(model, train, rows=1)
     ranked = neurise.structure.contacts(found, min_separation=5, leave_out="-")
     wild_type = data.train[0]
