@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from neurise.models.neurise import NeurISE
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
+    from neurise.models.udlm import UDLM
     from neurise.mutagenesis import mutations
     from neurise.player.open import play
     from neurise.scoring import surprise
@@ -47,6 +48,7 @@ __all__ = [
     "DFM",
     "GGM",
     "SEDD",
+    "UDLM",
     "Architecture",
     "Chain",
     "Corrector",
