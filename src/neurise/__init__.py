@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from neurise.models.dfm import DFM
     from neurise.models.ggm import GGM
     from neurise.models.independent import Independent
+    from neurise.models.md4 import MD4
     from neurise.models.memorize import Memorize
     from neurise.models.neurise import NeurISE
     from neurise.models.pairwise import Pairwise
@@ -47,6 +48,7 @@ __all__ = [
     "D3PM",
     "DFM",
     "GGM",
+    "MD4",
     "SEDD",
     "UDLM",
     "Architecture",
