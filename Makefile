@@ -63,7 +63,7 @@ lint: .venv/.dev  ## Style, types, the direction of imports, spelling and plain 
 	$(BIN)/python tests/plain_english.py
 
 docs: .venv/.dev  ## The site, in build/site/index.html (tutorials and examples run; under four minutes)
-	$(BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) -b html -d build/doctrees docs build/site
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) -b html -d build/doctrees docs build/site
 
 format: .venv/.dev  ## Put the code in the house style
 	$(BIN)/ruff check --fix .

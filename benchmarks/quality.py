@@ -4,6 +4,7 @@
     python benchmarks/quality.py not_pairwise --device cpu --sizes 1000 10000 --instances 0 1 2
     python benchmarks/quality.py open_lattice --device cpu --sizes 1000 10000 --instances 0 1 2
     python benchmarks/quality.py mnist --device cuda --seconds 110 --seeds 0 1 2
+    python benchmarks/quality.py mnist_laptop --device cpu --seconds 120 --draws 100 --seeds 0 1 2
     python benchmarks/quality.py dynamic_mnist --device cuda --seconds 480
     python benchmarks/quality.py caltech --device cuda --seeds 0 1 2
     python benchmarks/quality.py dwave --device cuda --seconds 120 --seeds 0 1 2 [--graph]
@@ -83,12 +84,12 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--names", nargs="+", default=["nltcs", "plants", "jester", "accidents", "dna", "mushrooms"])
     parser.add_argument("--source", default="advantage41_q2084", help="of dwave and parents")
     parser.add_argument("--graph", action="store_true", help="of dwave and parents: tell the model the couplers")
-    parser.add_argument("--draws", type=int, default=5000, help="of dwave and qubits")
+    parser.add_argument("--draws", type=int, default=5000, help="of dwave, qubits and mnist_laptop")
     parser.add_argument("--copies", type=int, default=40, help="of dynamic_mnist: drawings of each digit")
     parser.add_argument("--gone", type=float, default=0.2, help="of missing and imputation: the share that is removed")
     parser.add_argument("--rows", type=int, default=4000, help="of imputation: how many rows of the table")
     parser.add_argument(
-        "--methods", nargs="+", help="of imputation: neurise, forest, boosting, frequencies; default: all"
+        "--methods", nargs="+", help="of imputation: neurise, forest, …; of mnist_laptop: NeurISE, GGM, …; default: all"
     )
     parser.add_argument("--cells", type=int, default=25, help="of qubits: the side of the Chimera graph")
     parser.add_argument("--reads", type=int, default=100_000, help="of qubits")

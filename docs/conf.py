@@ -61,7 +61,7 @@ root_files_url = f"{URL}/blob/main/"
 # Tutorials are text notebooks; they run when the site is built, and what they ran to is kept while they do not change.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE.parent / "build" / "notebooks")
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # of one cell, on a machine that is busy with other things
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_in_temp = True  # what a notebook writes is thrown away

@@ -6,7 +6,7 @@ A comment holds for the last numbers before it on its line, one for each figure 
 
 The file lies in ``benchmarks/measured``, or is a path from the root of the project; a results file (``.jsonl``) works too.
 ``where`` chooses rows by their fields, several with commas. A figure is mean, sd, median, min, max or count of a field over
-these rows, or ``the`` field of the only one.
+these rows, ``the`` field of the only one, or the ``ratio a/b`` of the means of two fields.
 """
 
 from __future__ import annotations
@@ -65,7 +65,12 @@ def complaint(claim: Claim) -> str | None:
         return f"{place}, and there is no such file"
     rows = [row for row in rows_of(path) if _chosen(row, claim.where)]
     summary, _, field = claim.figure.partition(" ")
-    values = [row[field] for row in rows if isinstance(row.get(field), int | float)]
+    if summary == "ratio":
+        above, _, below = field.partition("/")
+        pairs = [(row[above], row[below]) for row in rows if above in row and below in row]
+        summary, values = "mean", [sum(a for a, _ in pairs) / sum(b for _, b in pairs)] if pairs else []
+    else:
+        values = [row[field] for row in rows if isinstance(row.get(field), int | float)]
     if not values or summary not in {*SUMMARIES, "the"} or (summary == "the" and len(values) != 1):
         return f"{place}, which has {len(rows)} rows where {claim.where or 'all'} and {len(values)} values of {field!r}"
     seeds = {row["seed"] for row in rows if "seed" in row}

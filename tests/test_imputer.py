@@ -58,6 +58,23 @@ def test_the_most_probable_value_is_that_of_the_enumerated_law() -> None:
     assert np.array_equal(filled, known.transform(gaps))
 
 
+def test_a_fitted_model_fills_with_the_most_probable_value_itself() -> None:
+    X = rows()
+    gaps = with_gaps(X)
+    model = Memorize().fit(X)
+    assert np.array_equal(model.impute(gaps, most_probable=True), Imputer(Memorize()).fit(X).transform(gaps))
+    with pytest.raises(ValueError, match="n is 2, and the most probable values are the same each time"):
+        model.impute(gaps, 2, most_probable=True)
+
+
+def test_labels_decide_what_is_most_probable() -> None:
+    X = np.repeat([[0, 0], [1, 1], [0, 1], [1, 0]], [40, 40, 40, 40], axis=0)
+    y = np.repeat(["equal", "equal", "different", "different"], 40)
+    gaps = np.array([[0, np.nan], [0, np.nan], [1, 1], [1, np.nan]])
+    filled = Memorize().fit(X, y).impute(gaps, y=["equal", "different", "equal", "different"], most_probable=True)
+    assert filled.tolist() == [[0, 0], [0, 1], [1, 1], [1, 0]]
+
+
 def test_draws_follow_the_joint_law_of_what_is_missing() -> None:
     X = rows()
     known = Imputer(Memorize(), strategy="draw", random_state=0).fit(X)

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from neurise import povm
+from neurise import counts, povm
 from neurise.datasets.ghz import ghz
 
 ZERO, ONE = np.array([1, 0], dtype=complex), np.array([0, 1], dtype=complex)
@@ -136,6 +136,29 @@ def test_six_qubits_give_back_the_state() -> None:
     assert (abs(value - 1)[pairs] < 4.5 * error[pairs]).all()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_density_matrix_of_a_law_is_the_state(name: str) -> None:
+    """A random mixed state of three qubits, which no permutation of the qubits leaves as it is."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(8, 8)) + 1j * rng.normal(size=(8, 8))
+    state = root @ root.conj().T / np.trace(root @ root.conj().T)
+    elements = povm.find(name).elements
+    law = np.array(
+        [np.trace(state @ kron([elements[a] for a in row])).real for row in itertools.product(range(4), repeat=3)]
+    )
+    np.testing.assert_allclose(povm.density_matrix(law, name), state, atol=1e-12)
+
+
+def test_rows_and_counts_are_taken_for_their_frequencies() -> None:
+    rows = np.array([[0, 3], [0, 3], [2, 1], [1, 1]])
+    law = np.zeros(16)
+    law[[3, 9, 5]] = 0.5, 0.25, 0.25
+    counted = counts({"03": 2, "21": 1, "11": 1}, states=4)
+    for outcomes in (rows, counted):
+        np.testing.assert_allclose(povm.density_matrix(outcomes), povm.density_matrix(law), atol=1e-12)
+    assert povm.expectation(counted, "ZI", max_error=9) == povm.expectation(rows, "ZI", max_error=9)
+
+
 def test_noise_lowers_the_fidelity() -> None:
     fidelity = povm.ghz_fidelity(ghz(4, visibility=0.6).sample(100_000, seed=1))
     assert abs(fidelity.value - (0.6 + 0.4 / 16)) < 4 * fidelity.standard_error
@@ -200,6 +223,8 @@ def test_a_classical_fidelity_above_one_warns() -> None:
         (lambda: povm.ghz_fidelity(np.array([[0, 1], [0, 4]])), "outcome 4 in row 1, qubit 1; outcomes are 0 … 3"),
         (lambda: povm.ghz_fidelity(np.zeros((4, 3))), "their type is float64"),
         (lambda: povm.ghz_fidelity(np.zeros(4, int)), r"the shape is \(4,\)"),
+        (lambda: povm.density_matrix(np.ones(8) / 8), "a law of 8 outcomes is not one of 1 to 10 qubits"),
+        (lambda: povm.density_matrix(np.zeros((2, 11), int)), "11 qubits have a state of"),
         (lambda: povm.classical_fidelity(np.zeros(3), np.zeros(4)), r"\(3,\) and \(4,\)"),
         (lambda: povm.classical_fidelity(np.array([0, -np.inf]), np.zeros(2)), "log_p is -inf at row 1"),
         (lambda: povm.classical_fidelity(np.zeros(2), np.array([np.nan, 0])), "log_q is nan at row 0"),

@@ -24,7 +24,7 @@ from neurise.modeling.trained import TrainedModel
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"(<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>\w*)\n(?P<code>.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>[^\n]*)\n(?P<code>.*?)```", re.DOTALL)
 LEFT_OUT = 3
 """Python blocks that may be left out, at most."""
 STEPS = 2

@@ -24,11 +24,11 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from neurise import shown
+from neurise import holdings, shown
 
 PAULI: Mapping[str, np.ndarray] = {
     "I": np.eye(2, dtype=complex),
@@ -48,6 +48,9 @@ ABOVE = 3.0
 
 ROUNDING = 1e-6
 """By how much two single-precision logarithms of the same law may lift a fidelity above 1."""
+
+MOST_RESTORED = 10
+"""Qubits of which the whole state is given back: its matrix takes 16 MB."""
 
 Operator: TypeAlias = "str | np.ndarray"
 """A letter I, X, Y, Z, or a Hermitian 2×2 matrix."""
@@ -208,6 +211,44 @@ def ghz_fidelity(samples: np.ndarray, povm: str | Povm = "tetrahedral", *, max_e
     return _mean(0.5 * products.sum(axis=0).real)
 
 
+def density_matrix(outcomes: Any, povm: str | Povm = "tetrahedral") -> np.ndarray:
+    r"""Give back the state by linear inversion, :math:`\rho = \sum_a P(a)\, D_{a_1} \otimes \dots \otimes D_{a_q}`.
+
+    ``outcomes`` are rows, (N, qubits), or counts of them, whose frequencies are taken for P; or P itself, a vector of all
+    4^q probabilities, first qubit most significant, as :func:`neurise.exact.law` gives it for a model. The result is
+    Hermitian, (2^q, 2^q), with trace 1. Noise in P may give it eigenvalues below zero.
+
+    >>> import neurise
+    >>> neurise.povm.density_matrix(neurise.datasets.ghz(2).pmf).real.round(2) + 0
+    array([[0.5, 0. , 0. , 0.5],
+           [0. , 0. , 0. , 0. ],
+           [0. , 0. , 0. , 0. ],
+           [0.5, 0. , 0. , 0.5]])
+    """
+    law = outcomes if np.ndim(outcomes) == 1 and np.asarray(outcomes).dtype.kind == "f" else _frequencies(outcomes)
+    qubits = round(np.log(len(law)) / np.log(4))
+    if len(law) != 4**qubits or not 1 <= qubits <= MOST_RESTORED:
+        raise ValueError(
+            f"a law of {len(law):,} outcomes is not one of 1 to {MOST_RESTORED} qubits with four outcomes each; fidelities "
+            "and expectations need no matrix"
+        )
+    state = np.asarray(law, dtype=complex).reshape((4,) * qubits)
+    for _ in range(qubits):  # the first axis of outcomes becomes the last two, a row and a column
+        state = np.tensordot(state, find(povm).dual, axes=(0, 0))
+    return state.transpose(*range(0, 2 * qubits, 2), *range(1, 2 * qubits, 2)).reshape(2**qubits, 2**qubits)
+
+
+def _frequencies(outcomes: Any) -> np.ndarray:
+    """Count rows of outcomes, and give all 4^q frequencies."""
+    x = _outcomes(outcomes)
+    if x.shape[1] > MOST_RESTORED:
+        raise ValueError(
+            f"{x.shape[1]} qubits have a state of 4^{x.shape[1]} numbers; at most {MOST_RESTORED} are restored"
+        )
+    codes = x.astype(np.int64) @ 4 ** np.arange(x.shape[1] - 1, -1, -1)
+    return np.bincount(codes, minlength=4 ** x.shape[1]) / len(x)
+
+
 def predicted_error(
     observable: Observable, qubits: int, samples: int, povm: str | Povm = "tetrahedral", *, visibility: float = 1.0
 ) -> float:
@@ -343,8 +384,8 @@ def _operators(observable: Observable, qubits: int) -> dict[int, np.ndarray]:
     return {site: _matrix(operator) for site, operator in observable.items()}
 
 
-def _outcomes(samples: np.ndarray) -> np.ndarray:
-    x = np.asarray(samples)
+def _outcomes(samples: Any) -> np.ndarray:
+    x = np.asarray(holdings.repeated(samples, "outcomes"))
     if x.ndim != 2 or len(x) < 2 or x.shape[1] < 1:
         raise ValueError(f"outcomes are (N, qubits) with at least two rows; the shape is {x.shape}")
     if x.dtype.kind not in "iu":

@@ -174,3 +174,13 @@ def test_stockholm(tmp_path: Path) -> None:
     path.write_text("# STOCKHOLM 1.0\none\n")
     with pytest.raises(ValueError, match="line 2: 'one'; a name and a part"):
         files(path)
+
+
+def test_counts_of_four_outcomes(tmp_path: Path) -> None:
+    place = written(tmp_path / "counts.json", {"031": 30, "120": 10})
+    data = files(place, states=4)
+    assert data.train is not None
+    assert data.train.tolist() == [[0, 3, 1], [1, 2, 0]]
+    assert data.space.states == 4
+    assert run("data", "info", f"{place}:states=4").exit_code == 0
+    assert "states=4" in run("data", "info", place).output

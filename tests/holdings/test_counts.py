@@ -127,3 +127,26 @@ def test_evaluation_and_structure_take_counts() -> None:
     assert found["log_likelihood"].value == pytest.approx(expected["log_likelihood"].value)
     own = neurise.structure.recover(model, new)
     np.testing.assert_allclose(own.fields, neurise.structure.recover(model, np.repeat(ROWS, [9, 4, 5], axis=0)).fields)
+
+
+def test_strings_of_more_than_two_outcomes() -> None:
+    held = neurise.counts({"031": 30, "12 0": 10}, states=4)
+    assert held.X.tolist() == [[0, 3, 1], [1, 2, 0]]
+    model = neurise.Independent().fit(neurise.counts({"01": 30, "12": 10}, states=4))
+    assert model.schema_.space.states == 4  # the outcome 3 never came, and is possible
+    assert neurise.counts({"031": 1}, states=4, endian="little").X.tolist() == [[1, 3, 0]]
+
+
+@pytest.mark.parametrize(
+    ("data", "states", "message"),
+    [
+        ({"031": 1}, 2, r"character 1 is '3'; a bit string is written in 0 and 1. neurise.counts\(…, states=4\)"),
+        ({"031": 1}, 3, "character 1 is '3'; 3 states are written in 012"),
+        ({"0x1": 1}, 4, "'0x1'; numbers are rows of bits, and states is 4"),
+        ({5: 1}, 4, "the key 5; numbers are rows of bits, and states is 4"),
+        ({"01": 1}, 11, "states must be a whole number from 2 to 10, got 11"),
+    ],
+)
+def test_outcomes_that_do_not_fit_are_named(data: dict[Any, int], states: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        neurise.counts(data, states=states)

@@ -50,6 +50,15 @@ def test_couplings_without_a_lattice_are_a_matrix(
     assert left.lines[:] == []
 
 
+def test_one_pair_of_which_nothing_is_known_does_not_hide_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = made(6, 2)
+    found.errors[2, 3] = found.errors[3, 2] = 300.0
+    figure = figure_checks.drawn_figure(monkeypatch, lambda: structure.draw(found, tmp_path / "a.png"))
+    assert figure.axes[1].get_ylim()[1] < 2 * np.nanmax(found.scores)
+
+
 @pytest.mark.parametrize("side", [2, 3, 5])
 @pytest.mark.parametrize("lattice", [True, False])
 def test_a_truth_beside_it(side: int, lattice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

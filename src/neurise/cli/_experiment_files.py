@@ -37,6 +37,29 @@ def check(
         typer.echo(f"{older:,} of {total:,} rows are older than the code they depend on")
 
 
+def claims(
+    results: Annotated[list[Path], typer.Argument(help="Results files of neurise experiment run.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write, in Markdown.")],
+    page: Annotated[
+        str, typer.Option(help="Page of neurise report that has the rows, as the links name it.")
+    ] = "paper.html",
+    scale: Annotated[str, typer.Option(help="Scale whose rows decide.")] = "paper",
+    as_json: Json = False,
+) -> None:
+    """Write which claims of the paper the rows confirm, refute or leave open, with the difference that decides each."""
+    from neurise.experiments import store
+    from neurise.files import write_text
+    from neurise.report.claims import markdown, verdicts
+
+    found = verdicts([row for path in results for row in store.read(path).rows], scale)
+    write_text(output, markdown(found, page, scale))
+    if as_json:
+        print_json({"claims": [{"claim": one.claim.text, "verdict": one.word, "reason": one.reason} for one in found]})
+        return
+    rows = [[verdict.word, verdict.claim.text] for verdict in found]
+    print_table(f"Claims of the paper, written to {output}", ["verdict", "claim"], rows)
+
+
 def merge(
     results: Annotated[list[Path], typer.Argument(help="Results files to take rows from.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File that their rows are added to.")],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neurise.cli._experiment_files import check, merge
+from neurise.cli._experiment_files import check, claims, merge
 from neurise.cli._experiment_plan import plan
 from neurise.cli._experiment_tune import tune
 from neurise.cli._output import Device, Json, Seed, print_json, print_table, say
@@ -223,4 +223,5 @@ experiment.command("plan", no_args_is_help=True)(verb(plan))
 experiment.command("show", no_args_is_help=True)(verb(show))
 experiment.command("tune", no_args_is_help=True)(verb(tune))
 experiment.command("check", no_args_is_help=True)(verb(check))
+experiment.command("claims", no_args_is_help=True)(verb(claims))
 experiment.command("merge", no_args_is_help=True)(verb(merge))

@@ -52,13 +52,14 @@ OF_KIND = {
     "inserts": ("fasta",),
     "endian": ("counts",),
     "bits": ("counts",),
+    "states": ("counts",),
     "window": ("text",),
     "stride": ("text",),
     "join_spaces": ("text",),
 }
 """Which files an option is for."""
 DEFAULTS: dict[str, Any] = {"missing": "keep", "alphabet": "protein", "theta": 0.8, "join_spaces": False}
-DEFAULTS |= {"inserts": "drop", "endian": "big"}
+DEFAULTS |= {"inserts": "drop", "endian": "big", "states": 2}
 
 
 def files(
@@ -74,6 +75,7 @@ def files(
     inserts: str = "drop",
     endian: str = "big",
     bits: int | None = None,
+    states: int = 2,
     window: int | None = None,
     stride: int | None = None,
     join_spaces: bool = False,
@@ -106,8 +108,8 @@ def files(
       agree with it on a share ``theta`` of the sites; ``theta=None`` leaves all weights equal.
     - ``.txt`` (``kind="text"``): windows of ``window`` characters, ``stride`` apart (see :func:`read_windows`).
 
-    - ``.json`` (``kind="counts"``): counts of bit strings, ``{"0101": 37}``, or a list of bit strings. ``endian`` and ``bits`` are
-      those of :func:`neurise.counts`. A file of an annealer's reads is known by its names and read as
+    - ``.json`` (``kind="counts"``): counts of bit strings, ``{"0101": 37}``, or a list of bit strings. ``endian``, ``bits`` and
+      ``states`` are those of :func:`neurise.counts`. A file of an annealer's reads is known by its names and read as
       :func:`neurise.datasets.dwave` reads it.
     - ``.parquet``, ``.arrow``, ``.feather``: a table, read into memory; :func:`neurise.open_rows` leaves it on disk.
 
@@ -142,6 +144,7 @@ def files(
         "inserts": inserts,
         "endian": endian,
         "bits": bits,
+        "states": states,
         "window": window,
         "stride": stride,
         "join_spaces": join_spaces,
@@ -165,7 +168,7 @@ def _read(path: Path, what: str, kind: str | None, options: Mapping[str, Any]) -
     if what == ".npz":
         return read_npz(path, options["label_column"])
     if what == "counts":
-        return read_counts(path, options["endian"], options["bits"])
+        return read_counts(path, options["endian"], options["bits"], options["states"])
     if what in ARROW:
         return _read_arrow(path, options)
     if what == "fasta":

@@ -113,6 +113,7 @@ def _there(name: str, wanted: int, there: int, source: str) -> int:
 def _compared(
     drawn: np.ndarray, held: np.ndarray, reads: np.ndarray, data: Dataset, seed: int
 ) -> dict[str, float | None]:
+    from neurise.experiments._density import density
     from neurise.experiments._measure import correlation
     from neurise.metrics.mmd import mmd
 
@@ -122,6 +123,7 @@ def _compared(
     return {
         "mmd": float(discrepancy),
         "mmd_floor": discrepancy.floor,
+        **density(drawn[:PAIR_ROWS], real, other, symbols, seed),
         **correlation(drawn, held, reads[: len(held)], symbols),
     }
 

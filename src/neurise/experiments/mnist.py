@@ -148,6 +148,7 @@ def _compared(
     seed: int,
 ) -> dict[str, float | None]:
     """Average both measures over the classes, each against test digits; the floor is that of training digits."""
+    from neurise.experiments._density import density
     from neurise.experiments._measure import correlation, mean_of
     from neurise.metrics.mmd import mmd
 
@@ -159,6 +160,7 @@ def _compared(
             {
                 "mmd": float(discrepancy),
                 "mmd_floor": discrepancy.floor,
+                **density(own, real, other, symbols, seed),
                 **correlation(own, real, other, symbols),
             }
         )

@@ -256,15 +256,18 @@ def law_of(model: Model, x: Tensor, missing: Tensor, place: int, y: Any, generat
 
 
 @torch.no_grad()
-def most_probable(model: Model, X: Symbols, *, seed: int | None = 0) -> Any:
+def most_probable(model: Model, X: Symbols, n: int = 1, y: Any = None, *, seed: int | None = 0) -> Any:
     r"""Return X with each missing value replaced by :math:`\arg\max_a P(x_u = a \mid x_o)`; of equal ones the first symbol."""
+    if checks.positive_whole("n", n) > 1:
+        raise ValueError(f"n is {n}, and the most probable values are the same each time; leave n or most_probable out")
     schema = model._fitted()
     x, found = schema.encode_gaps(X)
     missing = torch.zeros_like(x, dtype=torch.bool) if found is None else found
     generator, filled = devices.generator(seed, model.device_), x.clone()
     for place in torch.nonzero(missing.any(0)).flatten().tolist():
         rows = torch.nonzero(missing[:, place]).flatten()
-        filled[rows, place] = law_of(model, x[rows], missing[rows], place, None, generator).argmax(1).to(x.dtype)
+        own = y if np.ndim(y) == 0 else np.asarray(y)[rows.numpy()]
+        filled[rows, place] = law_of(model, x[rows], missing[rows], place, own, generator).argmax(1).to(x.dtype)
     return like(schema.decode(filled), X, missing[:, np.argsort(schema.order)].numpy())
 
 

@@ -173,7 +173,10 @@ def _sizes(panel: Any, structure: Structure) -> None:
         panel.text(
             max(len(ranked), 1), structure.threshold, "threshold", ha="right", va="bottom", fontsize=drawing.SMALL
         )
-    panel.set(xlabel="pairs, strongest first", ylabel="strength", ylim=(0, None))
+    # The strengths set the scale: the bar of one pair that hardly anything is known of would hide all others.
+    panel.set(
+        xlabel="pairs, strongest first", ylabel="strength", ylim=(0, 1.25 * float(ranked.max(initial=0.0)) or 1.0)
+    )
     drawing.few_ticks(panel)
     drawing.title(panel, f"rule: {structure.rule}")
 

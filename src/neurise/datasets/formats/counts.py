@@ -22,15 +22,16 @@ def holds_counts(path: Path) -> bool:
     return not (isinstance(data, Mapping) and any(name in data for name in READS))
 
 
-def read_counts(path: Path, endian: str, bits: int | None) -> dict[str, Any]:
+def read_counts(path: Path, endian: str, bits: int | None, states: int) -> dict[str, Any]:
     """Read rows and how often each was seen."""
     where = str(path)
-    data, known = _counts(json_text.read(path), where)
+    data, stated = _counts(json_text.read(path), where)
     try:
-        held = holdings.counts(data, endian=endian, bits=known if bits is None else bits)
+        held = holdings.counts(data, endian=endian, bits=stated if bits is None else bits, states=states)
     except ValueError as error:
         raise ValueError(f"{where}: {str(error).removeprefix('counts ')}") from error
-    return {"train": held.X} | ({} if held.weights is None else {"weights": held.weights})
+    known = {"weights": held.weights, "alphabet": held.symbols}
+    return {"train": held.X} | {name: part for name, part in known.items() if part is not None}
 
 
 def _counts(data: Any, where: str) -> tuple[Any, int | None]:
