@@ -58,6 +58,8 @@ class UDLM(JointModel):
 
     Args:
         sampling_steps: how many steps lead from noise to the last one, which denoises; each evaluates the network once.
+        renoise: how much is noised again on the way, so that what was drawn early may still change: per step, a share of the
+            sites that is renoise / sampling_steps times the present share of noise.
         width, depth: size of the network.
         order: the sites in the order in which the model takes them.
         alphabet: all symbols, where the sample may lack some.
@@ -71,9 +73,10 @@ class UDLM(JointModel):
     (4, 3)
     """
 
-    changeable: ClassVar[tuple[str, ...]] = ("sampling_steps",)
+    changeable: ClassVar[tuple[str, ...]] = ("sampling_steps", "renoise")
 
     sampling_steps: int = 256
+    renoise: float = 0.0
 
     def _build(self) -> Objective:
         self._num_steps()
@@ -81,11 +84,13 @@ class UDLM(JointModel):
         return ScoreEntropy(self._denoiser(noise), PredictedScore(noise), LogLinear())
 
     def _num_steps(self) -> int:
+        """Check how to sample, and return the number of steps, the last one counted."""
+        checks.not_negative("renoise", self.renoise)
         return checks.count("sampling_steps", self.sampling_steps, checks.MOST_STEPS) + 1
 
     def _chain(self) -> ScoreChain:
-        learnt = self._learnt
-        return ScoreChain(learnt.denoiser, self._num_steps(), learnt.score, learnt.schedule, "analytic")
+        learnt, num_steps = self._learnt, self._num_steps()
+        return ScoreChain(learnt.denoiser, num_steps, learnt.score, learnt.schedule, "analytic", renoise=self.renoise)
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         learnt = self._learnt
