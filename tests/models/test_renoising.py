@@ -10,15 +10,19 @@ import pytest
 import sedd_truth
 import tiny
 import torch
+from denoisers import exact as exact_posterior
 from flows import exact
 from torch import Tensor
 
 from neurise import exact as laws
 from neurise.modeling.renoising import RenoisingChain
 from neurise.models._dfm.path import JumpWalk, Path
+from neurise.models.d3pm import D3PMChain, make_steps
 from neurise.models.dfm import JumpChain
 from neurise.models.md4 import MaskingChain
 from neurise.models.sedd import ScoreChain
+from neurise.noise.absorbing import Absorbing
+from neurise.noise.uniform import Uniform
 from neurise.sampling import parallel
 from neurise.space import Space
 
@@ -47,7 +51,19 @@ def learnt_schedules(law: Tensor, space: Space, steps: int, renoise: float) -> R
     return MaskingChain(masking.denoiser(network, space), steps, 3.0, renoise=renoise)
 
 
+def timesteps(noise: type[Absorbing] | type[Uniform]) -> Make:
+    def make(law: Tensor, space: Space, steps: int, renoise: float) -> RenoisingChain:
+        made = noise(space)
+        walk = make_steps(made, steps, posterior="exact", offset=False, device=torch.device("cpu"))
+        denoiser = exact_posterior(law, made, lambda t: walk.keep[(t * steps).round().long()])
+        return D3PMChain(denoiser, steps, walk, renoise=renoise)
+
+    return make
+
+
 EXACT_STEPS: dict[str, Make] = {
+    "timesteps, absorbing": timesteps(Absorbing),
+    "timesteps, uniform": timesteps(Uniform),
     "flow, mask": flow("mask"),
     "flow, uniform": flow("uniform"),
     "score, absorbing": score("absorbing"),
@@ -93,8 +109,8 @@ def test_a_step_with_masks_is_the_published_one(renoise: float) -> None:
 def test_with_one_site_nothing_is_lost(name: str, renoise: float) -> None:
     law = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
     chain = EXACT_STEPS[name](law, Space(1, 3), 6, renoise)
-    # Log-linear uniform noise starts up to 10⁻³ from its end.
-    tolerance = 1e-3 if name == "score, uniform" else 1e-9
+    # The log-linear and the cosine schedule of uniform noise start up to 10⁻³ from pure noise.
+    tolerance = 1e-3 if name in ("score, uniform", "timesteps, uniform") else 1e-9
     assert oracles.tv(parallel.law(chain).numpy(), law.numpy()) < tolerance
 
 
@@ -123,7 +139,7 @@ def test_a_perfect_network_has_no_use_for_it_and_loses_little(name: str, space: 
     assert without < with_it < 1.5 * without
 
 
-@pytest.mark.parametrize("name", ["dfm", "sedd", "md4", "udlm"])
+@pytest.mark.parametrize("name", ["d3pm", "dfm", "sedd", "md4", "udlm"])
 def test_it_is_an_option_of_a_fitted_model(name: str) -> None:
     model = tiny.model(name).fit(tiny.spins(), max_steps=20)
     before = laws.law(model).numpy()
@@ -134,7 +150,7 @@ def test_it_is_an_option_of_a_fitted_model(name: str) -> None:
     assert np.array_equal(laws.law(model.set_params(renoise=0)).numpy(), before)
 
 
-@pytest.mark.parametrize("name", ["dfm", "sedd", "md4", "udlm"])
+@pytest.mark.parametrize("name", ["d3pm", "dfm", "sedd", "md4", "udlm"])
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "2", None])
 def test_an_impossible_number_is_shown(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"renoise must be a number, not negative, got .*{value}"):
