@@ -27,6 +27,7 @@ extensions = [
     "mathml",
     "root_pages",
     "gallery_pictures",
+    "spread_notebooks",
 ]
 exclude_patterns = [
     "_extensions",
@@ -41,7 +42,7 @@ nitpicky = True
 nitpick_ignore_regex = [  # what docstrings refer to and the reference leaves out: files and helpers inside the library
     (r"py:mod", r"neurise\.(theory|scoring|energies)\b.*"),
     (r"py:(class|func|data)", r"neurise\.(schema|persistence|modeling)\..*"),
-    (r"py:(func|data)", r"write_dataset|variance|reads_of_npz|read_\w+|correlations|anneal_points|SETTINGS"),
+    (r"py:(func|data)", r"write_dataset|variance\w*|reads_of_npz|read_\w+|correlations|anneal_points|SETTINGS"),
 ]
 suppress_warnings = ["config.cache", "toc.empty_glob"]
 
@@ -74,6 +75,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "parallel": 2,
     "min_reported_time": 1000,
     "show_memory": False,
     "show_signature": False,

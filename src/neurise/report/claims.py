@@ -120,9 +120,11 @@ def markdown(found: Sequence[Verdict], page: str, scale: str = "paper") -> str:
     lines = [
         "# Claims of the paper",
         "",
-        f"{counts[CONFIRMED]} confirmed, {counts[REFUTED]} refuted, {counts[OPEN]} open. A claim is decided by the 95 % interval",
-        f"of the mean difference on the same cells, at `{scale}` scale, of rows that the code of this version made",
-        "(`neurise experiment claims` writes this page from them). The method meant is the paper's own form, `NeurISE.paper()`.",
+        f"{counts[CONFIRMED]} confirmed, {counts[REFUTED]} refuted, {counts[OPEN]} open. "
+        "A claim is decided by the 95 % interval of the mean difference on",
+        f"the same cells, at `{scale}` scale, of rows that the code of this version made",
+        "(`neurise experiment claims` writes this page from them). The method meant is the paper's own form,",
+        "`NeurISE.paper()`.",
         "",
         "| claim | in the paper | verdict | what decides it | rows |",
         "|---|---|---|---|---|",
