@@ -61,6 +61,8 @@ def methods(depth: int, steps: int) -> dict[str, neurise.Model]:
         "SEDD, uniform": neurise.SEDD(noise="uniform", sampling_steps=steps),
         "DFM, mask": neurise.DFM(source="mask", sampling_steps=steps),
         "DFM, uniform": neurise.DFM(source="uniform", sampling_steps=steps),
+        "MD4": neurise.MD4(sampling_steps=steps),
+        "UDLM": neurise.UDLM(sampling_steps=steps),
     }
     for model in trained.values():
         model.set_params(depth=depth, training__patience=FOREVER)

@@ -32,6 +32,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "D3PM": {"width": 8, "depth": 1, "timesteps": 4},
     "SEDD": {"width": 8, "depth": 1, "sampling_steps": 4},
     "DFM": {"width": 8, "depth": 1, "sampling_steps": 4},
+    "MD4": {"width": 8, "depth": 1, "sampling_steps": 4},
+    "UDLM": {"width": 8, "depth": 1, "sampling_steps": 4},
     "Pairwise": {},
     "Independent": {},
     "Memorize": {},

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from neurise.models.dfm import DFM
     from neurise.models.ggm import GGM
     from neurise.models.independent import Independent
+    from neurise.models.md4 import MD4
     from neurise.models.memorize import Memorize
     from neurise.models.neurise import NeurISE
     from neurise.models.pairwise import Pairwise
     from neurise.models.sedd import SEDD
+    from neurise.models.udlm import UDLM
     from neurise.mutagenesis import mutations
     from neurise.player.open import play
     from neurise.scoring import surprise
@@ -46,7 +48,9 @@ __all__ = [
     "D3PM",
     "DFM",
     "GGM",
+    "MD4",
     "SEDD",
+    "UDLM",
     "Architecture",
     "Chain",
     "Corrector",

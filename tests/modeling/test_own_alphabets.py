@@ -135,7 +135,7 @@ def test_a_million_draws_hold_nothing_impossible(case: str) -> None:
     assert [len(column.unique()) for column in tokens.T] == [3, 2, 4]
 
 
-@pytest.mark.parametrize(("name", "params"), [("d3pm", {"noise": "absorbing"}), ("sedd", {}), ("dfm", {})])
+@pytest.mark.parametrize(("name", "params"), [("d3pm", {"noise": "absorbing"}), ("sedd", {}), ("dfm", {}), ("md4", {})])
 def test_a_mask_fits_beside_256_symbols(name: str, params: dict[str, Any]) -> None:
     x = np.stack([np.arange(512) % 256, np.arange(512) % 3], axis=1)
     model = tiny.model(name, alphabet=[range(256), range(3)], **params).fit(x, max_steps=3)

@@ -104,7 +104,7 @@ def test_the_first_euler_step_never_moves(source: str, grid: str) -> None:
 def test_steps_are_laws_and_the_last_one_always_jumps(exponent: float, source: str, grid: str, jump: str) -> None:
     space = SPACES[0]
     reverse = chain(random_law(space), space, 8, source, jump, grid, exponent)
-    jumps = [reverse.walk.jump_probability(step) for step in range(8)]
+    jumps = [reverse.walk.jump_probability(step, reverse.walk.noised(step - 1)) for step in range(8)]
     assert jumps[0] == 1
     assert all(0 <= probability <= 1 for probability in jumps)
     assert [reverse.walk.noised(step) for step in (7, -1)] == [1, 0]

@@ -11,7 +11,8 @@ from flows import exact, random_law
 
 import neurise
 from neurise import batching
-from neurise.models._dfm.objective import BOUND_TIMES, Example, PosteriorObjective
+from neurise.models._dfm.bound import BOUND_TIMES
+from neurise.models._dfm.objective import Example, PosteriorObjective
 from neurise.models._dfm.path import Path
 from neurise.models.dfm import SOURCES
 from neurise.space import Space

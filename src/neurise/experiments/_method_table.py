@@ -12,6 +12,8 @@ METHODS: Mapping[str, Method] = {
     "sedd": Method("SEDD", "sedd"),
     "d3pm": Method("D3PM", "d3pm"),
     "dfm": Method("DFM", "dfm"),
+    "md4": Method("MD4, learnt schedules", "md4"),
+    "udlm": Method("UDLM", "udlm"),
     "neurise_committee": Method("NeurISE committee", "neurise", {"members": 4, "architecture__pairwise": True}),
     "neurise_paper": Method("NeurISE, the paper's form", "neurise", form="paper"),
     "neurise_soft": Method("NeurISE, soft noise", "neurise", {"keep_prob": 0.2, "cycles": 3, **ALONE}),

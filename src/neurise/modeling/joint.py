@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -172,8 +173,8 @@ class JointModel(TrainedModel):
     def _chain(self) -> parallel.ParallelChain:
         """Return the reverse chain of the learnt network."""
 
-    def _denoiser(self, noise: Noise) -> Denoiser:
-        """Check the parameters and make the untrained network for the fitted schema."""
+    def _denoiser(self, noise: Noise, kind: Callable[..., nn.Module] = JointMLP) -> Denoiser:
+        """Check the parameters and make the untrained network, of a kind of :class:`JointMLP`, for the fitted schema."""
         schema = self.schema_
         width, depth = checks.positive_whole("width", self.width), checks.count("depth", self.depth, checks.MOST_LAYERS)
         devices.require_room(
@@ -184,7 +185,7 @@ class JointModel(TrainedModel):
             depth=depth,
             batch_size=self.chosen().batch_size,
         )
-        network = JointMLP(schema.space, width=width, depth=depth, classes=schema.classes)
+        network = kind(schema.space, width=width, depth=depth, classes=schema.classes)
         return Denoiser(network, noise, schema.constant.to(self.device_), width)
 
     def _draw(self, request: Request) -> Tensor:

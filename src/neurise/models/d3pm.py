@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
 from neurise import checks, discovery
 from neurise.checks import is_number
-from neurise.modeling.joint import Denoiser, JointChain, JointModel, JointObjective, Noise
+from neurise.modeling.joint import Denoiser, JointModel, JointObjective, Noise
+from neurise.modeling.renoising import RenoisingChain
 from neurise.models._d3pm.absorbing import AbsorbingSteps, linear_keep
 from neurise.models._d3pm.bound import elbo
 from neurise.models._d3pm.steps import Steps
@@ -81,7 +82,7 @@ class D3PMObjective(JointObjective):
 
 
 @dataclass(frozen=True)
-class D3PMChain(JointChain):
+class D3PMChain(RenoisingChain):
     """The T steps backwards, from pure noise; the last one is drawn like all others."""
 
     steps: Steps
@@ -90,7 +91,14 @@ class D3PMChain(JointChain):
         """Return the law of x_{t−1} given x_t, t = step + 1, in float64: a thousand steps add up their rounding."""
         t = torch.full((1,), step + 1, device=x.device)
         logits = self.denoiser.network(t / self.num_steps, x, y).double()
-        return self.denoiser.settled(self.steps.log_step(self.steps.log_clean(logits, t, x), t, x))
+        log_clean = self.steps.log_clean(logits, t, x)
+        if not self.renoise:
+            return self.denoiser.settled(self.steps.log_step(log_clean, t, x))
+        noised = 1 - float(self.steps.keep[step])
+        keep = self.steps.keep.clone()
+        keep[step] = 1 - self.too_far(noised)
+        law = replace(self.steps, keep=keep).log_step(log_clean, t, x)
+        return self.denoiser.settled(self.renoised(law, noised))
 
 
 def make_steps(noise: Noise, timesteps: int, *, posterior: str, offset: bool, device: torch.device) -> Steps:
@@ -123,6 +131,8 @@ class D3PM(JointModel):
         auxiliary_weight: λ, how much the other one counts.
         offset: add what a site's own noised value says of it to the logits, so that the network learns what the other
             sites say. It changes no minimum; absorbing noise has no use for it.
+        renoise: how much is noised again on the way, so that what was drawn early may still change: per step, a share of the
+            sites that is renoise / timesteps times the present share of noise. With absorbing noise this is remasking.
         width, depth: size of the network.
         order: changes nothing but the order of the network's inputs: all sites are noised at once.
         alphabet: all symbols, where the sample may lack some.
@@ -136,18 +146,22 @@ class D3PM(JointModel):
     (4, 3)
     """
 
+    changeable: ClassVar[tuple[str, ...]] = ("renoise",)
+
     noise: str = "uniform"
     timesteps: int = 1000
     posterior: str = "exact"
     loss: str = "bound"
     auxiliary_weight: float = 0.001
     offset: bool = True
+    renoise: float = 0.0
 
     def _build(self) -> Objective:
         if self.loss not in LOSSES:
             raise ValueError(f"unknown loss {self.loss!r}; there are: {', '.join(LOSSES)}")
         if not is_number(self.auxiliary_weight) or not 0 <= self.auxiliary_weight < float("inf"):
             raise ValueError(f"auxiliary_weight must be a number, not negative, got {self.auxiliary_weight!r}")
+        checks.not_negative("renoise", self.renoise)
         noise = self._noise()
         steps = make_steps(
             noise,
@@ -176,7 +190,8 @@ class D3PM(JointModel):
 
     def _chain(self) -> D3PMChain:
         denoiser, steps = self._parts()
-        return D3PMChain(denoiser, steps.num_steps, steps)
+        renoise = checks.not_negative("renoise", self.renoise)  # again: it may be changed after training
+        return D3PMChain(denoiser, steps.num_steps, steps, renoise=renoise)
 
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
         raise NotImplementedError("D3PM has no exact likelihood; elbo() gives a lower bound")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,7 +10,8 @@ import torch
 from torch import Generator, Tensor
 
 from neurise import checks
-from neurise.modeling.joint import JointChain, JointModel, JointObjective, Noise
+from neurise.modeling.joint import JointModel, JointObjective, Noise
+from neurise.modeling.renoising import RenoisingChain
 from neurise.models._sedd.bound import elbo
 from neurise.models._sedd.schedule import Geometric, LogLinear, Schedule
 from neurise.models._sedd.score import AbsorbingScore, Score, UniformScore
@@ -77,7 +79,7 @@ class ScoreEntropy(JointObjective):
 
 
 @dataclass(frozen=True)
-class ScoreChain(JointChain):
+class ScoreChain(RenoisingChain):
     """Even steps of time from 1 to 10⁻⁵, and one more that undoes what noise is left."""
 
     score: Score
@@ -86,16 +88,19 @@ class ScoreChain(JointChain):
 
     def log_step(self, step: int, x: Tensor, y: Tensor | None) -> Tensor:
         """Return the logarithm of the law of each site after a step, (n, sites, tokens) float64."""
-        t, before = self._time(step), self._time(step - 1)
+        t = self._time(step)
         sigma = self.schedule.sigma(t)
         log_score = self.score.log_score(self.denoiser.network(t, x, y).double(), sigma, x)
         if step == 0:
-            log_law = self.score.denoised(log_score, sigma, x)
-        elif self.sampler == "euler":
-            log_law = self.score.euler(log_score, (t - before) * self.schedule.rate(t), x)
+            return self.denoiser.settled(self.score.denoised(log_score, sigma, x))
+        end = self.schedule.sigma(self._time(step - 1))
+        noised = -math.expm1(-float(end)) if self.renoise else 0.0  # a device is not waited for without need
+        end = end + math.log1p(-self.again(noised))  # e^−σ rises by 1 / (1 − ρ), and falls by noise on a share ρ
+        if self.sampler == "euler":
+            log_law = self.score.euler(log_score, (t - self.schedule.time(end)) * self.schedule.rate(t), x)
         else:
-            log_law = self.score.analytic(log_score, sigma - self.schedule.sigma(before), x)
-        return self.denoiser.settled(log_law)
+            log_law = self.score.analytic(log_score, sigma - end, x)
+        return self.denoiser.settled(self.renoised(log_law, noised))
 
     def _time(self, step: int) -> Tensor:
         """Time at the beginning of a step, (1,)."""
@@ -120,6 +125,8 @@ class SEDD(JointModel):
         sampler: "analytic" reverses the noise of each site exactly if the others stay; "euler" jumps by the rates at the
             beginning of the step, of which there must be many under uniform noise.
         sampling_steps: how many steps lead from noise to the last one, which denoises; each evaluates the network once.
+        renoise: how much is noised again on the way, so that what was drawn early may still change: per step, a share of the
+            sites that is renoise / sampling_steps times the present share of noise. With absorbing noise this is remasking.
         width, depth: size of the network.
         order: the sites in the order in which the model takes them.
         alphabet: all symbols, where the sample may lack some.
@@ -133,26 +140,31 @@ class SEDD(JointModel):
     (4, 3)
     """
 
-    changeable: ClassVar[tuple[str, ...]] = ("sampler", "sampling_steps")
+    changeable: ClassVar[tuple[str, ...]] = ("sampler", "sampling_steps", "renoise")
 
     noise: str = "absorbing"
     schedule: str = "loglinear"
     sampler: str = "analytic"
     sampling_steps: int = 256
+    renoise: float = 0.0
 
     def _build(self) -> Objective:
         for name in CHOICES:
             self._require(name)
-        checks.count("sampling_steps", self.sampling_steps, checks.MOST_STEPS)
+        self._walk()
         make_noise, make_score = NOISES[self.noise]
         noise = make_noise(self.schema_.space)
         return ScoreEntropy(self._denoiser(noise), make_score(noise), SCHEDULES[self.schedule]())
 
     def _chain(self) -> ScoreChain:
-        self._require("sampler")  # again: how to sample may be changed after training
-        num_steps = checks.count("sampling_steps", self.sampling_steps, checks.MOST_STEPS) + 1
-        learnt = self._learnt
-        return ScoreChain(learnt.denoiser, num_steps, learnt.score, learnt.schedule, self.sampler)
+        learnt, num_steps = self._learnt, self._walk()  # again: how to sample may be changed after training
+        return ScoreChain(learnt.denoiser, num_steps, learnt.score, learnt.schedule, self.sampler, renoise=self.renoise)
+
+    def _walk(self) -> int:
+        """Check how to sample, and return the number of steps, the last one counted."""
+        self._require("sampler")
+        checks.not_negative("renoise", self.renoise)
+        return checks.count("sampling_steps", self.sampling_steps, checks.MOST_STEPS) + 1
 
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         learnt = self._learnt

@@ -8,15 +8,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from neurise.batching import batches
 from neurise.modeling.joint import Denoiser, JointObjective
+from neurise.models._dfm.bound import integrated
 from neurise.models._dfm.path import Path
 from neurise.networks.parts.layers import one_hot
 from neurise.rows import Batch
 from neurise.training.objective import Prediction
-
-BOUND_TIMES = 64
-"""At so many times, one in each of as many strata, a draw of the bound looks at each row."""
 
 
 class Example(NamedTuple):
@@ -123,7 +120,6 @@ class PosteriorObjective(JointObjective):
         v, x, y, x_1 = drawn
         return self._total(cross_entropy(self.posterior.log(network, v**2, x, y), x_1))
 
-    @torch.no_grad()
     def bound(self, x_1: Tensor, y: Tensor | None, *, generator: Generator) -> Tensor:
         r"""One unbiased draw of a lower bound on the log-likelihood of each row, in nats, (N,) float64, on the CPU.
 
@@ -136,19 +132,13 @@ class PosteriorObjective(JointObjective):
         Nothing is cut off at either end. p is the law of the sampler with infinitely many steps. (Noise is drawn in float32, so
         the chance that a site is noised is off by up to 2^-24: in the sum about a millionth of a nat per site.)
         """
-        device, parts = self.denoiser.device, []
-        for rows in batches(len(x_1), self.denoiser.bytes_per_row):
-            clean, labels = x_1[rows].to(device), None if y is None else y[rows].to(device)
-            total = torch.zeros(len(clean), dtype=torch.float64, device=device)
-            for stratum in range(BOUND_TIMES):
-                uniform = torch.rand(len(clean), dtype=torch.float64, generator=generator, device=device)
-                v = (stratum + 1 - uniform) / BOUND_TIMES
-                x = self.denoiser.corrupt(clean, 1 - v**2, generator=generator)
-                log_p = self.posterior.accurate_log(v**2, x, labels)
-                total -= self._total(generalised_kl(log_p, x, clean)) * 2 / (v * BOUND_TIMES)
-            impossible = (self.denoiser.varies.logical_not() & (clean != self.denoiser.constant)).any(-1)
-            parts.append(total.masked_fill(impossible, -torch.inf).cpu())
-        return torch.cat(parts)
+
+        def loss(v: Tensor, clean: Tensor, labels: Tensor | None) -> Tensor:
+            x = self.denoiser.corrupt(clean, 1 - v**2, generator=generator)
+            log_p = self.posterior.accurate_log(v**2, x, labels)
+            return self._total(generalised_kl(log_p, x, clean)) * 2 / v
+
+        return integrated(self.denoiser, loss, x_1, y, generator=generator)
 
     def _total(self, losses: Tensor) -> Tensor:
         """Sum over the sites that vary."""

@@ -56,9 +56,9 @@ class JumpWalk:
             return 1 - math.pow(1 - left, self.path.exponent)
         return math.pow(left, EVEN_POWER[self.path.source])
 
-    def jump_probability(self, step: int) -> float:
-        """Return the probability that a site jumps in a step."""
-        before, after = self.noised(step), self.noised(step - 1)
+    def jump_probability(self, step: int, after: float) -> float:
+        """Return the probability that a site jumps in a step to where the share ``after`` of the sites is noise."""
+        before = self.noised(step)
         if step == 0:
             return 1.0
         if self.jump == "hazard":
