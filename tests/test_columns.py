@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import neurise
+from neurise.binning import numbers_in, tokens_of
 from neurise.column import Column, tagged, untagged
 from neurise.columns import Columns
 from neurise.fields import Field
@@ -261,3 +262,16 @@ def test_rows_of_weight_zero_and_validation_rows_are_read_by_name() -> None:
     held = frame.iloc[:9, ::-1]
     model = neurise.NeurISE(width=8, depth=1, members=1).fit(frame, validation=held, max_steps=5)
     assert model.history_
+
+
+@pytest.mark.parametrize(("rest", "whole"), [(np.arange(100, 200), True), (np.linspace(0.5, 9.5, 100), False)])
+def test_nothing_but_a_frequent_value_is_drawn_from_its_bin(rest: np.ndarray, whole: bool) -> None:
+    """Nine of ten numbers are 0, and the next one may be far away."""
+    values = np.concatenate([np.zeros(900), rest])
+    edges = neurise.bins(4).cut(values, "x")
+    tokens = tokens_of(values, edges)
+    assert (tokens[:900] == 0).all()
+    assert (tokens[900:] > 0).all()
+    drawn = numbers_in(tokens, edges, whole=whole, rng=np.random.default_rng(0))
+    assert (drawn[:900] == 0).all()
+    assert (drawn[900:] > 0).all()

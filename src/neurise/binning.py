@@ -24,18 +24,21 @@ class Bins:
 
         Edges of equally filled bins are values of the data, so that each bin of whole numbers holds one. A bin is closed when
         it holds its share of what is left: a value that occurs often has a bin of its own, and the rest is shared out anew.
+        A bin of one value ends right after it, so that nothing but this value is drawn from it.
         """
         if self.edges is not None:
             return self.edges
         if self.count is None or values.min() == values.max():
             raise ValueError(f"{what} has {len(np.unique(values))} value, which cannot be cut into bins")
         distinct, often = np.unique(values.astype(np.float64), return_counts=True)
-        begins, held, left = [distinct[0]], 0, len(values)
+        begins, held, left, before = [distinct[0]], 0, len(values), distinct[0]
+        is_whole = bool((distinct == np.floor(distinct)).all())
         for value, count in zip(distinct, often, strict=True):
             if held and len(begins) < self.count and held + count / 2 > left / (self.count - len(begins) + 1):
-                begins.append(value)
+                after = before + 1 if is_whole else np.nextafter(before, np.inf)
+                begins.append(after if before == begins[-1] else value)
                 left, held = left - held, 0
-            held += count
+            held, before = held + count, value
         last = distinct[-1] if distinct[-1] > begins[-1] else np.nextafter(distinct[-1], np.inf)
         return tuple(float(edge) for edge in (*begins, last))
 

@@ -138,7 +138,10 @@ class Columns:
         if lacking or extra:
             parts = [f"lacks {', '.join(map(repr, lacking))}"] if lacking else []
             parts += [f"has {', '.join(map(repr, extra))}, which the model does not know"] if extra else []
-            raise ValueError(f"{what} {' and '.join(parts)}; the model has the columns {', '.join(map(repr, named))}")
+            way_out = "; leave it out (--drop-column on the command line)" if extra and not lacking else ""
+            raise ValueError(
+                f"{what} {' and '.join(parts)}; the model has the columns {', '.join(map(repr, named))}{way_out}"
+            )
         return [own[name] for name in named]
 
     def decode(self, tokens: torch.Tensor, generator: torch.Generator | None = None) -> Any:

@@ -150,7 +150,7 @@ def test_inserts_are_dropped_or_kept(tmp_path: Path, ending: str) -> None:
     path.write_text(ALIGNMENT)
     assert letters(files(path).train) == ["ACF-", "ACF-"]
     assert letters(files(path, inserts="keep").train) == ["ACDEF--", "AC--FG-"]
-    with pytest.raises(ValueError, match="inserts must be one of 'drop', 'keep'"):
+    with pytest.raises(ValueError, match="inserts must be one of 'auto', 'drop', 'keep'"):
         files(path, inserts="maybe")
 
 

@@ -169,3 +169,14 @@ def test_the_real_alignment() -> None:
 def test_what_would_not_come_back_is_not_written(rows: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         write_fasta(io.StringIO(), rows)
+
+
+def test_small_letters_of_an_alignment_without_insertions_are_residues(tmp_path: Path) -> None:
+    """Each row would lose another column, and still have as many as the others."""
+    text = ">a\nACdEF\n>b\naCDEF\n>c\nACDeF\n"
+    soft, inserted = tmp_path / "soft.fasta", tmp_path / "inserted.a2m"
+    for path in (soft, inserted):
+        path.write_text(text)
+    assert ["".join(row) for row in read_fasta(soft)[0]] == ["ACDEF"] * 3
+    assert ["".join(row) for row in read_fasta(inserted)[0]] == ["ACEF", "CDEF", "ACDF"]
+    assert ["".join(row) for row in read_fasta(soft, inserts="drop")[0]] == ["ACEF", "CDEF", "ACDF"]

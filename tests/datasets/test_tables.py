@@ -367,3 +367,11 @@ def test_one_row_of_letters_is_read_where_it_cannot_be_a_header(tmp_path: Path) 
     assert files(tmp_path / "y.csv").train.tolist() == [["A", "C", "G"]]
     write_rows(tmp_path / "z.csv", np.array([["A", "C", "G"]]))  # what is written can be read
     assert files(tmp_path / "z.csv").train.tolist() == [["A", "C", "G"]]
+
+
+def test_none_in_small_letters_is_an_answer_as_in_pandas(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,city\nnone,Rome\nshop,None\noffice,Oslo\n")
+    rows = files(path).train
+    assert rows[0, 0] == "none"
+    assert rows[1, 1] is None or rows[1, 1] != rows[1, 1]

@@ -114,3 +114,10 @@ def test_errors_of_fields_are_those_of_counting() -> None:
 def test_mistakes(programmed: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         effective_temperature(np.ones((5, 5)), np.ones((5, 5)), programmed)
+
+
+def test_it_warns_where_most_programmed_couplings_were_not_seen() -> None:
+    told = np.triu(np.ones((4, 4)), 1)
+    learnt = np.where(np.arange(16).reshape(4, 4) == 1, 1.7, 0.0)
+    with pytest.warns(UserWarning, match="5 of 6 programmed couplings were learnt as exactly 0"):
+        effective_temperature(learnt + learnt.T, np.full((4, 4), 0.1), told + told.T)

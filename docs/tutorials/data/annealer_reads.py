@@ -10,7 +10,7 @@ different problem, at a temperature of its own, and now and then misreads a spin
 
 The file holds what a machine would give: reads, energies, the numbers of the qubits, and the programmed couplings.
 
-    python examples/data/annealer_reads.py reads.npz --seed 0
+    python docs/tutorials/data/annealer_reads.py reads.npz --seed 0
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every qubit of (|0…0⟩ + |1…1⟩)/√2 is measured by the tetrahedral measurement, whose outcomes are 0, 1, 2 and 3. The state is
 mixed with white noise: with probability 1 − VISIBILITY the outcomes are those of a completely random state.
 
-    python examples/data/ghz_counts.py counts.json --qubits 4 --shots 4000 --seed 0
+    python docs/tutorials/data/ghz_counts.py counts.json --qubits 4 --shots 4000 --seed 0
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ residue). The fold is a hairpin: site i touches site L − 1 − i, and one furt
 together. Sequences are drawn by Gibbs sampling, one independent chain per sequence; then some of them lose their ends, as
 fragments in a database do.
 
-    python examples/data/protein_family.py family.fasta --sequences 3000 --seed 0
+    python docs/tutorials/data/protein_family.py family.fasta --sequences 3000 --seed 0
 """
 
 from __future__ import annotations

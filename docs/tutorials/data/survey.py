@@ -7,7 +7,7 @@ about owning a home. Then
 - a few lines are spoilt: the ages of young and old people are mixed up, so that every answer is possible, and together they
   hardly are (a retired person of 22). The column ``spoilt`` of the complete file says which.
 
-    python examples/data/survey.py survey.csv --complete complete.csv --rows 4000 --seed 0
+    python docs/tutorials/data/survey.py survey.csv --complete complete.csv --rows 4000 --seed 0
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ Missing = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
-        help="What stands for a missing value in a .csv file, besides empty cells, NA, NaN, null and none: "
+        help="What stands for a missing value in a .csv file, besides empty cells, NA, NaN, null and None: "
         "? say; or drop, to leave out lines that lack one.",
     ),
 ]

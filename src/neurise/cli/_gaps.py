@@ -14,7 +14,7 @@ from neurise.cli._symbols import Known, known_symbols, site_names
 from neurise.datasets.formats.columns import find_columns
 from neurise.datasets.formats.csv import parsing
 from neurise.datasets.formats.endings import TABLES, ending_of
-from neurise.datasets.formats.missing import WORDS
+from neurise.datasets.formats.missing import WORDS, as_word
 from neurise.datasets.formats.open import open_text
 from neurise.datasets.formats.table import delimiter_of
 from neurise.frames import Table
@@ -125,4 +125,4 @@ class GappyTable:
 
 
 def _is_gap(text: str, known: Known) -> bool:
-    return text not in known and text.strip().lower() in WORDS
+    return text not in known and as_word(text) in WORDS

@@ -59,7 +59,7 @@ OF_KIND = {
 }
 """Which files an option is for."""
 DEFAULTS: dict[str, Any] = {"missing": "keep", "alphabet": "protein", "theta": 0.8, "join_spaces": False}
-DEFAULTS |= {"inserts": "drop", "endian": "big", "states": 2}
+DEFAULTS |= {"inserts": "auto", "endian": "big", "states": 2}
 
 
 def files(
@@ -72,7 +72,7 @@ def files(
     missing: str = "keep",
     alphabet: str = "protein",
     theta: float | None = 0.8,
-    inserts: str = "drop",
+    inserts: str = "auto",
     endian: str = "big",
     bits: int | None = None,
     states: int = 2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ ENDS = ("big", "little")
 SEPARATORS = str.maketrans("", "", " _")
 """What may stand between registers."""
 DIGITS = "0123456789"
+DIGITS_IN = re.compile("[0-9]")
 WIDEST = 4096
 """Bits that a row written as one number may have."""
 MOST = 2**63
@@ -108,7 +110,8 @@ def rows_of_strings(texts: Sequence[Any], what: str, *, bits: int | None = None,
                 "a bit string is written in 0 and 1" if states == 2 else f"{states} states are written in {digits}"
             )
             more = (
-                f"neurise.counts(…, states={1 + int(wrong[0])}) reads more digits; other "
+                f"neurise.counts(…, states={1 + max(map(int, DIGITS_IN.findall(''.join(plain))))}) reads more digits, and on "
+                "the command line FILE.json:states=…; other "
                 if wrong[0] in DIGITS
                 else "Other "
             )

@@ -3,6 +3,7 @@ r"""Effective temperature of an annealer: learnt couplings against programmed on
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -80,6 +81,12 @@ def effective_temperature(
             "nothing to take a temperature from"
         )
     x, y, weight = told[usable], couplings[usable], 1 / errors[usable] ** 2
+    if (unseen := int((y == 0).sum())) > count / 2:
+        warnings.warn(
+            f"{unseen:,} of {count:,} programmed couplings were learnt as exactly 0: the model has not seen them, so that the "
+            "slope is no temperature; learn from more reads, or from the graph (graph=), or with Pairwise()",
+            stacklevel=2,
+        )
     power = float((weight * x * x).sum())
     slope = float((weight * x * y).sum()) / power
     chi_square = float((weight * (y - slope * x) ** 2).sum())

@@ -21,8 +21,10 @@ LETTERS = {
 }
 """The symbols of each alphabet, gap first, and the letters that leave open which of them is meant."""
 
-INSERTED = ("drop", "keep")
+INSERTED = ("auto", "drop", "keep")
 STOCKHOLM = {".sto", ".stk"}
+INSERTING = STOCKHOLM | {".a2m", ".a3m"}
+"""Endings of formats in which small letters are insertions."""
 INSERTS = ".abcdefghijklmnopqrstuvwxyz"
 
 BLOCK = 2**21
@@ -30,7 +32,7 @@ BLOCK = 2**21
 
 
 def read_fasta(
-    path: Path, alphabet: str = "protein", *, inserts: str = "drop"
+    path: Path, alphabet: str = "protein", *, inserts: str = "auto"
 ) -> tuple[np.ndarray, list[str], np.ndarray]:
     """Read aligned sequences: rows of letters, (N, sites); the names; and all symbols, in the order of their tokens.
 
@@ -40,12 +42,17 @@ def read_fasta(
 
     In A2M and A3M files small letters are insertions, and dots stand where other sequences have some. They are no part of the
     alignment, and ``inserts="drop"`` leaves them out. ``"keep"`` reads small letters as capitals and dots as gaps, for
-    alignments that mean nothing by them. Files that end in ``.sto`` or ``.stk`` are in Stockholm's format.
+    alignments that mean nothing by them. ``"auto"`` keeps them in a file of another ending that has no dots and whose
+    sequences are equally long with them, and leaves them out everywhere else.
+
+    Files that end in ``.sto`` or ``.stk`` are in Stockholm's format.
     """
     if inserts not in INSERTED:
         raise ValueError(f"inserts must be one of {', '.join(map(repr, INSERTED))}, got {inserts!r}")
     if alphabet not in LETTERS:
         raise ValueError(f"alphabet must be one of {', '.join(map(repr, LETTERS))}, got {alphabet!r}")
+    if inserts == "auto":
+        inserts = "keep" if _small_letters_are_residues(path) else "drop"
     symbols, unknown = LETTERS[alphabet]
     meant: dict[str, str | None] = dict.fromkeys(unknown, GAP) | dict.fromkeys(INSERTS)
     if inserts == "keep":
@@ -70,6 +77,19 @@ def read_fasta(
         raise ValueError(f"{path} has no sequences")
     letters = np.frombuffer(b"".join(rows), dtype="S1").reshape(-1, width)
     return letters.astype("U1"), names, np.array(list(symbols))
+
+
+def _small_letters_are_residues(path: Path) -> bool:
+    """Whether small letters stand for residues: dropped as insertions, they would take another column out of every row."""
+    if INSERTING.intersection(suffix.lower() for suffix in path.suffixes):
+        return False
+    lengths, seen = set[int](), set[str]()
+    with open_text(path) as file:
+        for _, _, lines in _records(path, file):
+            text = "".join(line for _, line in lines)
+            lengths.add(len(text))
+            seen.update(text)
+    return len(lengths) == 1 and INSERTS[0] not in seen and bool(seen.intersection(INSERTS))
 
 
 def sequence_weights(rows: np.ndarray, theta: float = 0.8) -> np.ndarray:

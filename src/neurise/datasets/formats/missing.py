@@ -7,12 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-WORDS = {"", "na", "n/a", "nan", "null", "none", "?"}
-"""What programs write for a value that is not there, in small letters."""
+WORDS, PYTHON = {"", "na", "n/a", "nan", "null", "?"}, "None"
+"""What programs write for a value that is not there, in small letters; and what Python does. "none" in small letters is an
+answer of a survey, and pandas takes it for one, too."""
 FEW = 12
 """Columns that are named one by one."""
 WAYS = ("keep", "drop", "error")
 """What is done about them: gaps stay gaps, their lines are left out, or they are refused."""
+
+
+def as_word(cell: str) -> str:
+    """Return a cell as one of the words, if it is one: in small letters, and Python's None as an empty cell."""
+    return "" if cell.strip() == PYTHON else cell.strip().lower()
 
 
 def word_of(missing: str) -> str | None:
@@ -70,8 +76,8 @@ def described(columns: Mapping[str, int], patterns: Mapping[tuple[Any, ...], int
 
 
 def _is_missing(cell: str, others: list[str]) -> bool:
-    text = cell.strip().lower()
-    if text not in WORDS or (cell and not text):  # a blank alone is a letter
+    text = as_word(cell)
+    if text not in WORDS or (cell and not cell.strip()):  # a blank alone is a letter
         return False
     # A question mark is a letter as well; among numbers it can only mean that one is not known.
     return text != "?" or any(other.strip().lstrip("+-").isdecimal() for other in others)

@@ -13,7 +13,7 @@ import numpy as np
 
 from neurise.datasets.formats.columns import as_weights, count_of, find_columns
 from neurise.datasets.formats.csv import Line, is_symbol, labels_of, parsing, whole
-from neurise.datasets.formats.missing import WORDS, Missing
+from neurise.datasets.formats.missing import WORDS, Missing, as_word
 from neurise.datasets.formats.open import open_text
 from neurise.datasets.formats.table import Table, delimiter_of
 from neurise.frames import Table as NamedRows
@@ -42,7 +42,7 @@ def holds_words(path: Path, label_column: str | int | None = None, count_column:
     if all(NUMBERED.fullmatch(lines[0][site].strip()) for site in sites):
         return False
     cells = [lines[1][site].strip() for site in sites]
-    return any(not is_symbol(cell, numbers=True) for cell in cells if cell.lower() not in WORDS)
+    return any(not is_symbol(cell, numbers=True) for cell in cells if as_word(cell) not in WORDS)
 
 
 def read_gaps(path: Path, word: str | None) -> np.ndarray | None:
@@ -59,12 +59,12 @@ def read_gaps(path: Path, word: str | None) -> np.ndarray | None:
     texts = np.array([[cell.strip() for cell in cells] for cells in lines], dtype=object)
     named = None if word is None else word.strip().lower()
     numbers = all(
-        is_symbol(cell, numbers=True) for cell in texts.ravel().tolist() if cell.lower() not in {*WORDS, named}
+        is_symbol(cell, numbers=True) for cell in texts.ravel().tolist() if as_word(cell) not in {*WORDS, named}
     )
     known = {*WORDS, named} if numbers or named == "?" else {*WORDS, named} - {"?"}  # which is a letter as well
-    gone = np.array([[cell.lower() in known for cell in cells] for cells in texts.tolist()])
+    gone = np.array([[as_word(cell) in known for cell in cells] for cells in texts.tolist()])
     present = texts[~gone].tolist()
-    if not gone.any() or not present or (named is not None and named not in {text.lower() for text in texts[gone]}):
+    if not gone.any() or not present or (named is not None and named not in {as_word(text) for text in texts[gone]}):
         return None
     if numbers:
         rows: np.ndarray = np.full(texts.shape, np.nan)
@@ -153,7 +153,7 @@ def read_words(
 
 def _values(cells: list[str]) -> list[Any]:
     """Read the cells of a column as whole numbers, as numbers, or as text; None where there is no value."""
-    gone = [cell.lower() in WORDS for cell in cells]
+    gone = [as_word(cell) in WORDS for cell in cells]
     for kind in (int, float):
         try:
             numbers = [None if none else kind(cell) for cell, none in zip(cells, gone, strict=True)]
