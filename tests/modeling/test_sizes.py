@@ -29,7 +29,9 @@ PLACES = {
     "stretch": "chain__stretch",
     "dropout": "architecture__dropout",
 }
-OPEN = {name: PLACES.get(name, name) for name in Sizes._fields}
+PACE = {"most_steps", "evaluations"}
+"""What goes with a network, and no parameter says."""
+OPEN = {name: PLACES.get(name, name) for name in Sizes._fields if name not in PACE}
 """What may be left open, and the parameters that say it."""
 STEPS = 10
 
