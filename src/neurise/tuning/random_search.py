@@ -66,17 +66,7 @@ def _tried(task: Task, place: int) -> dict[str, Any]:
     told: dict[str, Any] = {"place": place, "params": plain(params), "score": None, "steps": None}
     began = time.perf_counter()
     try:
-        model.fit(
-            task.train.x,
-            task.train.y,
-            weights=task.train.weights,
-            validation=tuple(task.held),
-            seed=task.seed,
-            device=task.device,
-            max_steps=task.max_steps,
-            max_seconds=task.max_seconds,
-            verbose=False,
-        )
+        task.fit(model)
     except TrainingDiverged as error:
         return {**told, "error": str(error)}
     if model.stopped_ == "interrupted":

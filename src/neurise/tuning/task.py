@@ -69,6 +69,21 @@ class Task:
             "seed": self.seed,
         }
 
+    def fit(self, model: TrainedModel, callback: Any = None) -> None:
+        """Train a model of a trial, within the budget that all have."""
+        model.fit(
+            self.train.x,
+            self.train.y,
+            weights=self.train.weights,
+            validation=tuple(self.held),
+            seed=self.seed,
+            device=self.device,
+            max_steps=self.max_steps,
+            max_seconds=self.max_seconds,
+            verbose=False,
+            callback=callback,
+        )
+
     def score(self, model: TrainedModel, rows: int = SCORED, draws: int = 4) -> float:
         r"""Mean of :math:`-\log p(x)` over validation rows, or of a bound on it, in nats per row: lower is better.
 

@@ -55,18 +55,7 @@ def _trained(task: Task, trial: optuna.Trial) -> float:
 
     model = task.kind().set_params(**task.fixed, **chosen)
     try:
-        model.fit(
-            task.train.x,
-            task.train.y,
-            weights=task.train.weights,
-            validation=tuple(task.held),
-            seed=task.seed,
-            device=task.device,
-            max_steps=task.max_steps,
-            max_seconds=task.max_seconds,
-            verbose=False,
-            callback=look,
-        )
+        task.fit(model, look)
     except TrainingDiverged as error:
         raise TrialPruned(str(error)) from None
     if model.stopped_ == "interrupted":
