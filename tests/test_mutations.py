@@ -19,6 +19,7 @@ SOURCE = TESTS.parent / "src"
 NOISE, EXACT, LIKELIHOOD = "noise/round_robin.py", "exact.py", "likelihood.py"
 OBJECTIVE, REGRESSIONS = "modeling/round_robin_objective.py", "energies/regressions.py"
 LAYERS, VIEW, COMMITTEE = "networks/parts/layers.py", "conditionals/base.py", "conditionals/committee.py"
+PLANNED, PLANNED_CHAINS = "models/_ddpd/objective.py", "models/_ddpd/chains.py"
 JOBS, TERMS, KNOWN = "modeling/trained.py", "networks/pairwise_terms.py", "conditionals/known_sites.py"
 TREES = "conditionals/_tries.py"
 ATTENTION, WITHIN = "networks/parts/attention.py", "networks/parts/within_group.py"
@@ -54,6 +55,13 @@ MUTATIONS = {
     "parallel law: the present is forgotten": ("sampling/parallel.py", "(left * current[index, None]).T", "(left * current[index, None].sqrt()).T", "models/test_dfm.py"),
     "d3pm: the published posterior": ("models/_d3pm/uniform.py", "self._log_kernel(now / before, x_t, log_clean.dtype) + mixed", "self._log_kernel(now, x_t, log_clean.dtype) + mixed", "models/test_d3pm_steps.py"),
     "sedd: Euler for analytic": ("models/_sedd/score.py", "self._jump(log_score + torch.log(torch.expm1(delta)), x)", "self._jump(log_score + torch.log(delta), x)", "models/test_sedd.py"),
+    "ddpd: the odds of the data for those of the noise": (PLANNED, "torch.log(noised) - torch.log1p(-noised)", "torch.log1p(-noised) - torch.log(noised)", "models/test_ddpd.py"),
+    "ddpd: a token that came back is no noise": (PLANNED, "torch.where(redrawn, -log_odds, log_odds)", "torch.where(redrawn & (x != x_0), -log_odds, log_odds)", "models/test_ddpd.py"),
+    "ddpd: the planner is asked about another token": (PLANNED, "plan.gather(-1, x.long()[..., None]).squeeze(-1)", "plan[..., 0]", "models/test_ddpd.py"),
+    "ddpd: sites are chosen at random": (PLANNED_CHAINS, "noise / expected, 1 /", "1 / self.space.sites, 1 /", "models/test_ddpd_samplers.py"),
+    "ddpd: a lost factor": (PLANNED_CHAINS, "(expected * (1 - after / before))", "(1 - after / before + 0 * expected)", "models/test_ddpd_samplers.py"),
+    "ddpd: the noise that is left is not followed": (PLANNED_CHAINS, "(expected - noise) / max(", "(expected - 0 * noise) / max(", "models/test_ddpd_samplers.py"),
+    "one site: the present is forgotten": ("sampling/one_site.py", "* current[rows, None, None]", "* current[rows, None, None].sqrt()", "models/test_ddpd_samplers.py"),
     "memorize: weights ignored": ("models/memorize.py", "index_add_(0, place, weights)", "index_add_(0, place, torch.ones_like(weights))", "models/test_baselines.py"),
     "total variation: floor one count off": ("metrics/_binomial.py", "nu = torch.floor(n * often) + 1", "nu = torch.floor(n * often) + 2", "metrics/test_total_variation.py"),
     "keep_probs: a turn too early": (NOISE, "self._sites(t) < u, torch.pow", "self._sites(t) <= u, torch.pow", "noise"),

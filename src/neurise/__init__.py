@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from neurise.modeling.many import fit_many
     from neurise.modeling.model import Model
     from neurise.models.d3pm import D3PM
+    from neurise.models.ddpd import DDPD
     from neurise.models.dfm import DFM
     from neurise.models.ggm import GGM
     from neurise.models.independent import Independent
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "D3PM",
+    "DDPD",
     "DFM",
     "GGM",
     "MD4",

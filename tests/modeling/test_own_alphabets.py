@@ -34,6 +34,7 @@ CASES |= {
     "uniform SEDD": ("sedd", {"noise": "uniform"}),
     "Euler": ("sedd", {"noise": "uniform", "sampler": "euler", "schedule": "geometric"}),
     "uniform DFM": ("dfm", {"source": "uniform", "loss": "generalised_kl"}),
+    "parallel DDPD": ("ddpd", {"sampler": "parallel"}),
     "screened pairs": ("pairwise", {"loss": "tempered_screening(0.75)", "l1": 1e-3}),
 }
 CASES |= {network: ("neurise", {"network": network}) for network in ("causal", "masked", "sparse", "local_mlp")}

@@ -55,7 +55,7 @@ def test_the_last_state_is_what_sample_draws(name: str, labels: bool) -> None:
     assert chain.sites.shape == chain.laws.shape[:2] == (len(chain) - 1, 40)
 
 
-@pytest.mark.parametrize("kind", ["d3pm", "dfm", "md4", "sedd", "udlm"])
+@pytest.mark.parametrize("kind", ["d3pm", "ddpd", "dfm", "md4", "sedd", "udlm"])
 def test_chains_that_move_all_sites_end_where_sample_does(kind: str) -> None:
     model = fitted("", kind)
     chain = model.trajectory(20, seed=1)

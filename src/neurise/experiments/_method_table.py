@@ -14,6 +14,7 @@ METHODS: Mapping[str, Method] = {
     "dfm": Method("DFM", "dfm"),
     "md4": Method("MD4, learnt schedules", "md4"),
     "udlm": Method("UDLM", "udlm"),
+    "ddpd": Method("DDPD", "ddpd"),
     "neurise_committee": Method("NeurISE committee", "neurise", {"members": 4, "architecture__pairwise": True}),
     "neurise_paper": Method("NeurISE, the paper's form", "neurise", form="paper"),
     "neurise_soft": Method("NeurISE, soft noise", "neurise", {"keep_prob": 0.2, "cycles": 3, **ALONE}),
