@@ -1,6 +1,6 @@
 """How far are the samplers of DDPD from the data when its networks are perfect?
 
-    python benchmarks/ddpd_samplers.py                       # two minutes on one core
+    python benchmarks/ddpd_samplers.py                       # four minutes on one core
     python benchmarks/ddpd_samplers.py --json samplers.json  # the same figures, to plot
 
 The planner and the denoiser are replaced by the true ones, which is what training finds in the end. The laws of the samplers
@@ -63,7 +63,7 @@ def _counted(places: torch.Tensor, size: int) -> torch.Tensor:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, nargs="+", default=[4, 16, 64])
+    parser.add_argument("--steps", type=int, nargs="+", default=[16, 64])
     parser.add_argument("--json", metavar="FILE", help="also write every figure")
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -63,6 +63,7 @@ def methods(depth: int, steps: int) -> dict[str, neurise.Model]:
         "DFM, uniform": neurise.DFM(source="uniform", sampling_steps=steps),
         "MD4": neurise.MD4(sampling_steps=steps),
         "UDLM": neurise.UDLM(sampling_steps=steps),
+        "DDPD": neurise.DDPD(sampling_steps=steps),
     }
     for model in trained.values():
         model.set_params(depth=depth, training__patience=FOREVER)

@@ -34,6 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "DFM": {"width": 8, "depth": 1, "sampling_steps": 4},
     "MD4": {"width": 8, "depth": 1, "sampling_steps": 4},
     "UDLM": {"width": 8, "depth": 1, "sampling_steps": 4},
+    "DDPD": {"width": 8, "depth": 1, "sampling_steps": 4},
     "Pairwise": {},
     "Independent": {},
     "Memorize": {},

@@ -116,7 +116,8 @@ class AdaptiveChain(PlannedChain):
     r"""The published sampler: in every step one site moves for certain, chosen with probability :math:`\zeta_i / \sum_j \zeta_j`.
 
     The share of noise that the networks are shown next is what the planner has seen, less the site that it chose:
-    :math:`\sum_{j \ne i} \zeta_j / n` with n sites. With the true ζ the time comes to be that of maximum likelihood, for
+    :math:`\sum_{j \ne i} \zeta_j / n` with n sites. (The published planner is not shown any.) With the true ζ the share comes to
+    be that of maximum likelihood, for
 
     .. math:: \frac{\partial}{\partial m} \log P(x \mid m) = \frac{\sum_j \zeta_j - n\,m}{m\,(1 - m)}.
     """
