@@ -12,7 +12,7 @@ import oracles
 import torch
 from torch import Tensor, nn
 
-from neurise.models._ddpd.objective import PlannedDenoiser, PlannedObjective
+from neurise.models._ddpd.objective import Example, PlannedDenoiser, PlannedObjective
 from neurise.noise.uniform import Uniform
 from neurise.space import Space
 
@@ -98,3 +98,19 @@ def objective(network: nn.Module, space: Space) -> PlannedObjective:
 def exact(law: np.ndarray, space: Space) -> PlannedObjective:
     """Make an objective whose networks know the truth."""
     return objective(ExactPlan(law, space), space)
+
+
+def share(m: float) -> Tensor:
+    return torch.tensor([m], dtype=torch.float64)
+
+
+def all_examples(law: np.ndarray, space: Space, v: float) -> tuple[Example, Tensor]:
+    """Every clean row, noised in every way to one time, and how likely each is."""
+    rows, weights = [], []
+    for weight, clean in zip(law, oracles.configurations(space), strict=True):
+        for redrawn in subsets(space.sites):
+            for x in oracles.configurations(space):
+                rows.append((x, redrawn, clean))
+                weights.append(weight * chance(x, redrawn, clean, v**2, space.states))
+    x, redrawn, clean = (torch.tensor(part) for part in zip(*rows, strict=True))
+    return Example(share(v).expand(len(x)), x, redrawn, None, clean), torch.tensor(weights, dtype=torch.float64)
