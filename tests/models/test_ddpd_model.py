@@ -8,7 +8,7 @@ import tiny
 import torch
 
 import neurise
-from neurise import comparison, exact
+from neurise import batching, comparison, exact
 from neurise.space import Space
 
 
@@ -107,3 +107,17 @@ def test_a_trajectory_tells_what_each_site_may_become(sampler: str) -> None:
     assert changed[:-1].max() == 1
     stays = np.take_along_axis(chain.laws, chain.tokens[:-1, ..., None].astype(int), -1)[..., 0]
     assert (stays[:-1].sum(-1) >= 2 - 1e-5).all()
+
+
+def test_both_networks_count_for_the_memory_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny.model("ddpd", sampling_steps=5).fit(tiny.spins(), max_steps=2)
+    one = 48 * 3 * 2 + 16 * 8  # of a network of width 8 on three sites of two states
+    seen: list[int] = []
+    model.objective_.network.register_forward_hook(lambda module, inputs, output: seen.append(len(inputs[1])))  # type: ignore[attr-defined]
+    monkeypatch.setattr(batching, "MEMORY_BUDGET", 4 * one)
+    model.elbo(tiny.spins(5), seed=1, draws=2)
+    assert max(seen) == 2
+    seen.clear()
+    for sampler in ("planned", "adaptive", "parallel"):
+        assert model.set_params(sampler=sampler).sample(5, seed=0).shape == (5, 3)
+    assert sorted(set(seen)) == [1, 2]
