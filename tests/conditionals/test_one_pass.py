@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from neurise.conditionals import base
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.moment_matched import MomentMatched
@@ -55,3 +56,12 @@ def test_their_product_is_a_law_of_the_sites_that_vary(space: Space) -> None:
     x = x[x[:, -1] == 1].long()
     terms = mixed(space).log_conditionals(x)[:, :-1].gather(-1, x[:, :-1, None])
     torch.testing.assert_close(terms.sum((1, 2)).exp().sum(), torch.tensor(1.0, dtype=torch.float64))
+
+
+def test_a_pass_over_rows_takes_as_many_as_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pass reads all weights: cut to fit the cache, 2,084 sites would come five rows at a time."""
+    asked = mixed(SPACES[0])
+    monkeypatch.setattr(base, "CACHE", 2 * asked.bytes_per_row)
+    assert [rows.stop - rows.start for rows in asked.blocks(100, cached=True)] == [100]
+    one_by_one = asked.inner.members[2]  # a network that is asked site by site
+    assert next(one_by_one.blocks(10**6, cached=True)).stop == base.CACHE // one_by_one.bytes_per_row

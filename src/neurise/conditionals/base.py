@@ -134,9 +134,13 @@ class Conditionals(nn.Module, ABC):
         return self
 
     def blocks(self, n: int, *, cached: bool = False) -> Iterator[slice]:
-        """Cut n rows into slices that fit the memory budget; on a CPU, if asked to, into those that stay in the cache."""
+        """Cut n rows into slices that fit the memory budget.
+
+        If asked to, those on a CPU stay in the cache, where sites are asked one by one. A pass over whole rows reads all weights,
+        so that few rows at a time would read them over and over again.
+        """
         budget = MEMORY_BUDGET * (ON_GPU if self.device.type == "cuda" else 1)
-        if cached and self.device.type != "cuda":
+        if cached and not self.in_one_pass and self.device.type != "cuda":
             budget = CACHE
         size = max(1, budget // self.bytes_per_row)
         for start in range(0, n, size):
