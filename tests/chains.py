@@ -42,6 +42,7 @@ KINDS: dict[str, dict] = {
     "soft, labels": {"classes": 3, "keep_prob": 0.4, "states": 3},
     "a head per site": {"heads": "site"},
     "residual": {"residual": True, "states": 3},
+    "site as a number": {"site_input": "number", "keep_prob": 0.4, "cycles": 2},
     "depth 1": {"depth": 1},
     "depth 5": {"depth": 5},
     "width 24": {"width": 24, "keep_prob": 0.4},

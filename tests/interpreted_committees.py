@@ -25,6 +25,7 @@ WIDE = {"narrow": 16, "tile": 16, "chunk": 16}
 KINDS: dict[str, dict] = {
     "two": {"members": 2},
     "two, labels, constant sites": {"members": 2, "classes": 3, **CONSTANT},
+    "two, sites as numbers": {"members": 2, "site_input": "number"},
     "two, heads, depth 1": {"members": 2, "heads": "site", "depth": 1, "keep_prob": 0.4},
     "two, two tiles": {"members": 2, "width": 136, "depth": 2, "sites": 3, "keep_prob": 0.4},
     "four, soft, four states": {"members": 4, "states": 4, "sites": 5, "classes": 3, **SOFT},

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neurise.modeling.joint import Denoiser, Noise
+from neurise.models._sedd.forms import FORMS
 from neurise.models._sedd.schedule import Schedule
 from neurise.models._sedd.score import Score
 from neurise.models.sedd import NOISES, SCHEDULES, ScoreChain
@@ -41,12 +42,18 @@ def ratios(law: np.ndarray, tokens: int, space: Space) -> np.ndarray:
     return table.reshape(-1, space.sites, space.states)
 
 
-class ExactScore(nn.Module):
-    """What a perfect network would say: the log-score, less the offset that masked sites are given."""
+def output(form: str, log_score: Tensor) -> Tensor:
+    """What a network of a form gives for a log-score, less the offset that masked sites are given."""
+    score = log_score.exp()
+    return {"log": log_score, "softplus": score.expm1().log() - math.log(math.e - 1), "raw": score - 1}[form]
 
-    def __init__(self, pmf: np.ndarray, space: Space, noise: str, schedule: str) -> None:
+
+class ExactScore(nn.Module):
+    """What a perfect network would say: the score, less the offset that masked sites are given."""
+
+    def __init__(self, pmf: np.ndarray, space: Space, noise: str, schedule: str, form: str = "log") -> None:
         super().__init__()
-        self.pmf, self.space, self.noise, self.schedule = torch.tensor(pmf), space, noise, schedule
+        self.pmf, self.space, self.noise, self.schedule, self.form = torch.tensor(pmf), space, noise, schedule, form
 
     def forward(self, t: Tensor, x: Tensor, y: Tensor | None = None) -> Tensor:
         clean, sites, states = self.space.configurations().long(), self.space.sites, self.space.states
@@ -66,19 +73,24 @@ class ExactScore(nn.Module):
             weight = self.pmf * factors[..., [j for j in range(sites) if j != i]].prod(-1)
             changed = torch.einsum("nc,ncy->ny", weight, kernel[:, clean[:, i], :states])
             outputs.append(changed / (weight * factors[..., i]).sum(-1, keepdim=True))
-        output = torch.stack(outputs, 1)
-        return torch.log(output * (1 / keep - 1) * states) if self.noise == "absorbing" else torch.log(output)
+        ratio = torch.stack(outputs, 1)
+        scale = (1 / keep - 1) * states if self.noise == "absorbing" else 1
+        return output(self.form, torch.log(ratio * scale))
 
 
-def parts(noise: str, schedule: str, space: Space, network: nn.Module) -> tuple[Denoiser, Score, Schedule]:
+def parts(
+    noise: str, schedule: str, space: Space, network: nn.Module, form: str = "log"
+) -> tuple[Denoiser, Score, Schedule]:
     """What an objective, a chain and a bound are made of."""
     make_noise, make_score = NOISES[noise]
     made: Noise = make_noise(space)
     denoiser = Denoiser(network, made, torch.full((space.sites,), -1), width=1)
-    return denoiser, make_score(made), SCHEDULES[schedule]()
+    return denoiser, make_score(made, FORMS[form]), SCHEDULES[schedule]()
 
 
-def exact_chain(pmf: np.ndarray, space: Space, noise: str, schedule: str, sampler: str, steps: int) -> ScoreChain:
+def exact_chain(
+    pmf: np.ndarray, space: Space, noise: str, schedule: str, sampler: str, steps: int, form: str = "log"
+) -> ScoreChain:
     """A sampler that knows the truth."""
-    denoiser, score, made = parts(noise, schedule, space, ExactScore(pmf, space, noise, schedule))
+    denoiser, score, made = parts(noise, schedule, space, ExactScore(pmf, space, noise, schedule, form), form)
     return ScoreChain(denoiser, steps + 1, score, made, sampler)

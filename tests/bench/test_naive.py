@@ -6,7 +6,8 @@ import torch
 
 from neurise.bench import naive
 
-KINDS = {name: kind for name, kind in chains.KINDS.items() if not kind.keys() & {"constant", "heads", "sizes"}}
+OTHERS = {"constant", "heads", "site_input", "sizes"}
+KINDS = {name: kind for name, kind in chains.KINDS.items() if not kind.keys() & OTHERS}
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

@@ -29,6 +29,7 @@ SMALLEST += [pytest.param(name, methods, id=f"{name}-quick") for name, methods i
 
 def test_all_of_the_paper_is_there() -> None:
     wanted = {"ising_curves", "mnist", "dwave", "potts", "ghz", "noise_levels", "local_global", "theory"}
+    wanted |= {"sedd_scores", "site_input"}
     assert wanted <= set(NAMES)
     assert not {"grid", "store", "base"} & set(NAMES)
 

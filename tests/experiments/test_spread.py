@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neurise.experiments.parts.spread import Situation, _quantile, over_instances, over_trials, paired
+from neurise.experiments.parts.spread import Situation, _quantile, over_instances, over_trials, paired, share_of
 
 
 def values(table: np.ndarray) -> dict[Situation, float]:
@@ -22,6 +22,15 @@ def test_hand_worked() -> None:
     assert over_instances(found) == pytest.approx(10 / math.sqrt(2))
     assert over_trials(values(np.array([[1.0], [2.0]]))) is None
     assert over_instances(values(np.array([[1.0, 2.0]]))) is None
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(0, 1), (0, 20), (1, 20), (10, 20), (20, 20), (3, 7), (200, 300)])
+def test_intervals_of_shares_are_those_of_clopper_and_pearson(hits: int, runs: int) -> None:
+    expected = stats.binomtest(hits, runs).proportion_ci(0.95, method="exact")
+    found = share_of(hits, runs)
+    assert (found.hits, found.runs) == (hits, runs)
+    assert found.low == pytest.approx(expected.low, abs=1e-8)
+    assert found.high == pytest.approx(expected.high, abs=1e-8)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 5, 10, 11, 20, 50, 500])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,30 @@ def test_a_value_in_a_group_that_cannot_be_is_refused_when_it_is_used() -> None:
         NeurISE(training=Training(batch_size=0)).fit(tiny.spins())
     with pytest.raises(ValueError, match="heads must be one of 'shared', 'site', got 'own'"):
         NeurISE(architecture=Architecture(heads="own")).fit(tiny.spins())
+    with pytest.raises(ValueError, match="architecture__site_input must be one of 'one_hot', 'number', got 'bits'"):
+        NeurISE(network="local_mlp", architecture=Architecture(site_input="bits")).fit(tiny.spins())
+
+
+@pytest.mark.parametrize("network", ["local_mlp", "sparse", "masked", "causal"])
+def test_a_network_that_is_not_shown_the_site_cannot_be_shown_it_otherwise(network: str) -> None:
+    message = f"architecture__site_input='number': network '{network}' has no such input; set network='site_mlp'"
+    with pytest.raises(ValueError, match=message):
+        NeurISE(network=network, architecture=Architecture(site_input="number")).fit(tiny.spins())
+
+
+@pytest.mark.parametrize("heads", ["shared", "site"])
+def test_a_site_that_is_shown_as_a_number_is_learnt_saved_and_loaded(heads: str, tmp_path: Path) -> None:
+    plain, model = (
+        tiny.model(architecture__heads=heads, architecture__site_input=form) for form in ("one_hot", "number")
+    )
+    for one in (plain, model):
+        one.fit(tiny.spins(), max_steps=20)
+    assert plain.num_parameters_ - model.num_parameters_ == 8 * (3 - 1)  # width · (sites − 1)
+    model.save(tmp_path / "model")
+    again = neurise.load(tmp_path / "model")
+    assert again.get_params()["architecture__site_input"] == "number"
+    np.testing.assert_array_equal(again.sample(50, seed=0), model.sample(50, seed=0))
+    np.testing.assert_array_equal(again.log_prob(tiny.spins()), model.log_prob(tiny.spins()))
 
 
 # --- the paper's form --------------------------------------------------------------------------------------------------

@@ -78,6 +78,7 @@ def test_sites_that_never_vary_do_not_count() -> None:
         {"architecture__pairwise": False},
         {"architecture__heads": "shared"},
         {"architecture__residual": False},
+        {"architecture__site_input": "number"},
         {"architecture__orders": 2},
         {"architecture__orders": np.stack([np.arange(WIDE), np.arange(WIDE)[::-1]]).tolist()},
         {"corrector__clean": 0.2, "graph": [(0, 1)]},

@@ -163,6 +163,7 @@ def test_a_model_that_diverges_does_not_disturb_the_others(
         models = fitted()
     ended = "steps" if end == 50 else "interrupted"
     assert [model.stopped_ for model in models] == [ended, "diverged", ended]
+    assert [model.diverged_at_ for model in models] == [None, 26, None]  # the first loss of the spoilt weights
     assert [record["step"] for record in models[1].history_] == [10, 20]
     first = tiny.weights(models[1])["network.token"]
     assert any(np.array_equal(first, averages[step].numpy()) for step in ((20,) if fraction == 0 else (10, 20)))

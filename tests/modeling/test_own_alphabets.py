@@ -33,6 +33,8 @@ CASES |= {
     "published D3PM": ("d3pm", {"posterior": "published", "loss": "cross_entropy"}),
     "uniform SEDD": ("sedd", {"noise": "uniform"}),
     "Euler": ("sedd", {"noise": "uniform", "sampler": "euler", "schedule": "geometric"}),
+    "softplus SEDD": ("sedd", {"scores": "softplus", "inputs": "spins"}),
+    "softplus SEDD, uniform": ("sedd", {"scores": "softplus", "noise": "uniform", "inputs": "integers"}),
     "uniform DFM": ("dfm", {"source": "uniform", "loss": "generalised_kl"}),
     "parallel DDPD": ("ddpd", {"sampler": "parallel"}),
     "screened pairs": ("pairwise", {"loss": "tempered_screening(0.75)", "l1": 1e-3}),

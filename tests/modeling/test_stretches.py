@@ -45,12 +45,13 @@ def made(name: str, space: Space, **options: Any) -> SiteNoise:
     return kind(space, **{**own, **options})
 
 
-def stack(space: Space, steps: int, *, heads: str, clean: bool, members: int = 2) -> Stack:
+def stack(space: Space, steps: int, *, heads: str, clean: bool, members: int = 2, site_input: str = "one_hot") -> Stack:
     """Networks with pairwise terms and without, in float64, whose weights are all away from zero."""
     generator, networks = torch.Generator().manual_seed(0), []
     for _ in range(members):
         terms = PairwiseTerms(space, steps, classes=CLASSES, clean=clean)
-        mlp = SiteMLP(space, steps, width=6, depth=2, classes=CLASSES, heads=heads, residual=True)
+        form = {"heads": heads, "residual": True, "site_input": site_input}
+        mlp = SiteMLP(space, steps, width=6, depth=2, classes=CLASSES, **form)
         networks.append(Sum([terms, mlp]))
     found = Stack(networks)
     found.reset(generator)
@@ -59,11 +60,14 @@ def stack(space: Space, steps: int, *, heads: str, clean: bool, members: int = 2
     return found.double()
 
 
-def objective(noise: SiteNoise, *, constant: bool = False, heads: str = "site", **options: Any) -> RoundRobinObjective:
+def objective(
+    noise: SiteNoise, *, constant: bool = False, heads: str = "site", site_input: str = "one_hot", **options: Any
+) -> RoundRobinObjective:
     known = torch.full((noise.space.sites,), -1)
     if constant:
         known[1] = 1
-    network = stack(noise.space, noise.num_steps, heads=heads, clean=options.get("clean", 0) > 0)
+    form = {"heads": heads, "site_input": site_input}
+    network = stack(noise.space, noise.num_steps, clean=options.get("clean", 0) > 0, **form)
     own = {"hide_noised": True, "stretch": 3, **options}
     return RoundRobinObjective(network, Frame(noise, CLASSES, known), losses.cross_entropy, **own)
 
@@ -90,13 +94,14 @@ def one_by_one(drawn: Example, states: int) -> list[Example]:
 
 @with_noises
 @in_spaces
-@pytest.mark.parametrize("heads", ["shared", "site"])
+@pytest.mark.parametrize(("heads", "site_input"), [("shared", "one_hot"), ("site", "one_hot"), ("shared", "number")])
 @pytest.mark.parametrize("clean", [0.0, 0.5])
 @pytest.mark.parametrize("hide_noised", [True, False])
 def test_logits_and_gradients_are_those_of_single_questions(
-    noise: str, space: Space, heads: str, clean: float, hide_noised: bool
+    noise: str, space: Space, heads: str, site_input: str, clean: float, hide_noised: bool
 ) -> None:
-    learnt = objective(made(noise, space), constant=True, heads=heads, clean=clean, hide_noised=hide_noised)
+    form = {"heads": heads, "site_input": site_input}
+    learnt = objective(made(noise, space), constant=True, clean=clean, hide_noised=hide_noised, **form)
     drawn = learnt.draw(rows(space), generator=torch.Generator().manual_seed(2))
     together = learnt.network(*drawn[:5], drawn.after)
     single = [learnt.network(*question[:5]) for question in one_by_one(drawn, space.states)]

@@ -1,12 +1,16 @@
 """SEDD against enumeration: with the true score the sampler's law is the target and the loss is minimal."""
 
+from dataclasses import replace
+
 import numpy as np
 import oracles
 import pytest
 import sedd_truth
 import torch
 
-from neurise.models.sedd import ScoreEntropy
+from neurise.models._sedd.bound import elbo
+from neurise.models._sedd.forms import FAR, FORMS, LEAST
+from neurise.models.sedd import ScoreChain, ScoreEntropy
 from neurise.rows import Batch
 from neurise.sampling import parallel
 from neurise.space import Space
@@ -14,6 +18,7 @@ from neurise.space import Space
 SPACES = [Space(3, 2), Space(2, 3)]
 each_noise = pytest.mark.parametrize("noise", ["absorbing", "uniform"])
 each_schedule = pytest.mark.parametrize("schedule", ["loglinear", "geometric"])
+each_form = pytest.mark.parametrize("form", list(FORMS))
 each_space = pytest.mark.parametrize("space", SPACES, ids=["3 sites, 2 states", "2 sites, 3 states"])
 
 
@@ -57,25 +62,26 @@ def test_with_one_site_every_analytic_step_is_exact(noise: str, schedule: str, s
         assert parallel.law(chain).numpy() == pytest.approx(pmf, abs=1e-12)
 
 
+@each_form
 @each_noise
 @each_space
 @pytest.mark.parametrize("sigma", [1e-4, 0.3, 6.0])
-def test_the_loss_is_minimal_at_the_true_score(noise: str, space: Space, sigma: float) -> None:
+def test_the_loss_is_minimal_at_the_true_score(noise: str, space: Space, sigma: float, form: str) -> None:
     pmf = oracles.random_law(space, seed=2)
-    denoiser, score, _ = sedd_truth.parts(noise, "loglinear", space, torch.nn.Identity())
+    denoiser, score, _ = sedd_truth.parts(noise, "loglinear", space, torch.nn.Identity(), form)
     kernel = sedd_truth.forward(noise, space, sigma)
     tokens, law, share = denoiser.noise.tokens, pmf @ kernel, 1 if noise == "absorbing" else 1 / space.states
     all_x = torch.cartesian_prod(*[torch.arange(tokens)] * space.sites)
     true = sedd_truth.ratios(law, tokens, space)
+    offset = np.log(np.expm1(sigma) * space.states) if noise == "absorbing" else 0.0
 
     def expected(shift: np.ndarray) -> float:
         """E of the score entropy over all x_0 and x_t."""
         total = 0.0
         for x_0, weight, row in zip(space.configurations(), pmf, kernel, strict=True):
-            log_score = torch.tensor(np.log(true) + shift)
-            log_score[torch.nn.functional.one_hot(all_x, tokens)[..., : space.states] > 0] = 0
+            output = sedd_truth.output(form, torch.tensor(np.log(true) + shift) + offset)
             noise_level = torch.full((len(all_x),), sigma, dtype=torch.float64)
-            entropy = score.entropy(log_score, noise_level, all_x, x_0.expand_as(all_x))
+            entropy = score.entropy(output, noise_level, all_x, x_0.expand_as(all_x))
             total += weight * row @ entropy.sum(-1).numpy()
         return float(total)
 
@@ -127,10 +133,103 @@ def test_training_draws_have_the_mean_of_the_integral(noise: str, schedule: str)
         end = 1 - np.exp(-ends[1])
         effective = -np.log1p(np.expm1(-np.exp(node)) / end) if noise == "absorbing" else np.exp(node)
         joint = pmf[:, None] * sedd_truth.forward(noise, space, effective)
-        log_score = score.log_score(wrong(made.time(sigma), all_x, None), sigma, all_x)
+        output = wrong(made.time(sigma), all_x, None)
         for clean, row in zip(space.configurations(), joint, strict=True):
-            entropy = score.entropy(log_score, sigma, all_x, clean.expand_as(all_x)).sum(-1).numpy()
+            entropy = score.entropy(output, sigma, all_x, clean.expand_as(all_x)).sum(-1).numpy()
             expected += node_weight * np.exp(node) * row @ entropy
     # Five standard errors; stratified levels only make them smaller.
     assert losses.mean() == pytest.approx(expected, abs=5 * losses.std() / n**0.5)
     assert 5 * losses.std() / n**0.5 < 0.05 * expected
+
+
+@each_form
+@each_noise
+@each_space
+def test_every_form_of_the_scores_gives_the_same_steps_and_the_same_bound(noise: str, space: Space, form: str) -> None:
+    pmf = oracles.random_law(space, seed=5)
+    for sampler in ("analytic", "euler"):
+        plain, own = (
+            parallel.law(sedd_truth.exact_chain(pmf, space, noise, "loglinear", sampler, 8, name))
+            for name in ("log", form)
+        )
+        torch.testing.assert_close(own, plain, rtol=1e-6, atol=1e-9)
+    bounds = []
+    for name in ("log", form):
+        network = sedd_truth.ExactScore(pmf, space, noise, "loglinear", name)
+        parts = sedd_truth.parts(noise, "loglinear", space, network, name)
+        bounds.append(elbo(*parts, space.configurations(), None, generator=torch.Generator().manual_seed(0)))
+    torch.testing.assert_close(bounds[1], bounds[0], rtol=1e-6, atol=1e-6)
+
+
+@each_form
+def test_every_form_starts_from_the_score_one_and_its_logarithm_is_that_of_the_number(form: str) -> None:
+    made = FORMS[form]
+    assert float(made.log(torch.zeros(()))) == pytest.approx(0, abs=1e-6)
+    z = torch.linspace(-0.99, 30, 200, dtype=torch.float64)
+    torch.testing.assert_close(made.number(z), made.log(z).exp())
+    z = torch.linspace(-200, 200, 801, requires_grad=True)  # where an exponential of float32 is zero or infinite
+    (slope,) = torch.autograd.grad(made.log(z).nansum(), z)
+    assert bool(slope[z > -1].isfinite().all())
+    if form != "raw":
+        assert bool(made.log(z).isfinite().all())
+        assert bool((made.log(z).diff() > 0).all())
+
+
+def test_softplus_is_what_it_says_on_both_sides_of_its_seam() -> None:
+    z = torch.linspace(FAR - 3, FAR + 3, 61, dtype=torch.float64)
+    expected = torch.log(torch.log1p(torch.exp(z + np.log(np.e - 1))))
+    torch.testing.assert_close(FORMS["softplus"].log(z), expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("states", [2, 3])
+def test_a_negative_score_is_no_number_only_where_the_loss_takes_its_logarithm(states: int) -> None:
+    space, sigma = Space(1, states), torch.tensor([0.7], dtype=torch.float64)
+    clean = torch.tensor([[0]])
+    for wrong in range(states):
+        output = torch.full((1, 1, states), 0.5, dtype=torch.float64)  # a score of 1.5 times the scale
+        output[0, 0, wrong] = -3.0  # −2
+        for noise, x in (("absorbing", states), ("uniform", 0), ("uniform", 1)):
+            _, score, _ = sedd_truth.parts(noise, "loglinear", space, torch.nn.Identity(), "raw")
+            shown = output.clone().requires_grad_()
+            found = score.entropy(shown, sigma, torch.tensor([[x]]), clean)
+            (slope,) = torch.autograd.grad(found.sum(), shown)
+            entropy = float(found.detach())
+            if noise == "uniform":  # every other token has a logarithm
+                assert np.isnan(entropy) == (wrong != x)
+                assert bool(slope.isfinite().all()) or wrong != x  # nothing comes back from the present token
+                continue
+            if wrong == 0:  # the token that the mask hides
+                assert np.isnan(entropy)
+                continue
+            rate = 1 / np.expm1(0.7)
+            scores = rate / states * np.where(np.arange(states) == wrong, -2, 1.5)
+            literal = scores.sum() - rate * np.log(scores[0]) + rate * (np.log(rate) - 1)
+            assert entropy == pytest.approx(literal, rel=1e-12)
+
+
+@each_noise
+def test_a_sampler_and_its_bound_take_negative_scores_for_hardly_any(noise: str) -> None:
+    space, negative = Space(2, 3), torch.tensor([0.2, -3.0, 0.4], dtype=torch.float64)
+
+    def network(t: torch.Tensor, x: torch.Tensor, y: None) -> torch.Tensor:
+        return negative.expand(len(x), 2, 3)
+
+    denoiser, score, made = sedd_truth.parts(noise, "loglinear", space, torch.nn.Identity(), "raw")
+    denoiser = replace(denoiser, network=network)  # type: ignore[arg-type]
+    law = parallel.law(ScoreChain(denoiser, 5, score, made, "analytic")).view(3, 3)
+    assert float(law.sum()) == pytest.approx(1)
+    bound = elbo(denoiser, score, made, space.configurations(), None, generator=torch.Generator().manual_seed(0))
+    assert bool(bound.isfinite().all())
+    if noise == "absorbing":  # the token is as good as impossible
+        assert float(law[1].sum() + law[:, 1].sum()) < 1e-9
+        assert float(bound.view(3, 3)[1].max()) < -20 < float(bound.max())
+
+
+def test_what_a_sampler_is_given_is_positive() -> None:
+    z = torch.tensor([-torch.inf, -5.0, -1.0, 0.0, 2.0], dtype=torch.float64)
+    made = FORMS["raw"]
+    found = made.number(made.usable(z))
+    # A state that a site does not have stays impossible.
+    torch.testing.assert_close(found, torch.tensor([0, LEAST, LEAST, 1, 3], dtype=torch.float64), rtol=1e-3, atol=0)
+    for name in ("log", "softplus"):
+        assert FORMS[name].usable(z) is z

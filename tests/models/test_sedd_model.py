@@ -10,9 +10,11 @@ import tiny
 import torch
 
 from neurise import exact
+from neurise.modeling.many import fit_many
 from neurise.models._sedd.bound import elbo
 from neurise.models.sedd import SEDD
 from neurise.space import Space
+from neurise.training.loop import TrainingDiverged
 
 each_noise = pytest.mark.parametrize("noise", ["absorbing", "uniform"])
 each_schedule = pytest.mark.parametrize("schedule", ["loglinear", "geometric"])
@@ -74,6 +76,8 @@ def test_a_row_that_differs_where_nothing_varies_is_impossible() -> None:
         ({"schedule": "cosine"}, "schedule must be one of 'loglinear', 'geometric', got 'cosine'"),
         ({"schedule": ["loglinear"]}, r"schedule must be one of .*, got \['loglinear'\]"),
         ({"sampler": "tweedie"}, "sampler must be one of 'analytic', 'euler', got 'tweedie'"),
+        ({"scores": "relu"}, "scores must be one of 'log', 'softplus', 'raw', got 'relu'"),
+        ({"inputs": "bits"}, "inputs must be one of 'one_hot', 'spins', 'integers', got 'bits'"),
         ({"sampling_steps": 0}, "sampling_steps must be a positive whole number, got 0"),
         ({"sampling_steps": 2.5}, "sampling_steps must be a positive whole number, got 2.5"),
     ],
@@ -111,6 +115,53 @@ def test_all_samplers_agree_with_their_law(noise: str, schedule: str) -> None:
     drawn = torch.tensor((model.sample(n, seed=0) + 1) // 2)
     found = oracles.empirical(Space(3, 2), drawn)
     assert oracles.tv(found, law) < oracles.sampled_tv_tolerance(law, n)
+
+
+@each_noise
+@pytest.mark.parametrize("scores", ["softplus", "raw"])
+@pytest.mark.parametrize("inputs", ["spins", "integers"])
+def test_other_forms_learn_too_and_agree_with_their_law(noise: str, scores: str, inputs: str) -> None:
+    n, pmf = 4000, oracles.empirical(Space(3, 2), torch.tensor((tiny.spins(400) + 1) // 2))
+    params = {"noise": noise, "scores": scores, "inputs": inputs, "sampling_steps": 32}
+    # So short that raw scores stay positive.
+    model = tiny.model("sedd", **params, width=16).fit(tiny.spins(400), max_steps=100)
+    law = exact.law(model).numpy()
+    assert oracles.tv(law, pmf) < 0.9 * oracles.tv(np.full(8, 1 / 8), pmf)
+    drawn = torch.tensor((model.sample(n, seed=0) + 1) // 2)
+    assert oracles.tv(oracles.empirical(Space(3, 2), drawn), law) < oracles.sampled_tv_tolerance(law, n)
+    assert np.isfinite(model.elbo(tiny.spins()[:3], seed=0).value).all()
+
+
+@each_noise
+def test_raw_scores_diverge_and_the_model_keeps_its_last_good_weights(noise: str) -> None:
+    X = np.repeat(np.random.default_rng(0).integers(0, 2, (200, 1)), 3, axis=1)  # many scores are 0: some fall below
+    params = {"noise": noise, "training__learning_rate": 0.05, "training__warmup": 0.0}
+    model = tiny.model("sedd", scores="raw", **params)
+    with pytest.raises(TrainingDiverged, match="the loss became nan in step "):
+        model.fit(X, max_steps=2000)
+    assert model.stopped_ == "diverged"
+    assert model.diverged_at_ is not None
+    assert all(record["step"] < model.diverged_at_ for record in model.history_)
+    assert np.isfinite(exact.law(model).numpy()).all()
+    assert set(np.unique(model.sample(100, seed=0))) <= {0, 1}
+    with pytest.warns(UserWarning, match="models 0, 1 of 2 diverged"):
+        both = fit_many([tiny.model("sedd", scores="raw", **params) for _ in range(2)], [X, X], max_steps=2000)
+    assert [one.stopped_ for one in both] == ["diverged"] * 2
+    assert all(0 < one.diverged_at_ <= 2000 for one in both)
+    for scores in ("log", "softplus"):
+        positive = tiny.model("sedd", scores=scores, **params).fit(X, max_steps=200)
+        assert positive.stopped_ != "diverged"
+        assert positive.diverged_at_ is None
+
+
+@each_noise
+def test_raw_scores_of_columns_with_alphabets_of_their_own(noise: str) -> None:
+    X = np.stack([np.arange(60) % 3, np.arange(60) % 2], axis=1)
+    model = tiny.model("sedd", scores="raw", noise=noise, alphabet=[range(3), range(2)]).fit(X, max_steps=3)
+    law = exact.law(model).numpy()
+    assert law.shape == (6,)
+    assert law.sum() == pytest.approx(1, abs=1e-9)
+    assert set(np.unique(model.sample(500, seed=0)[:, 1])) == {0, 1}
 
 
 @pytest.mark.slow

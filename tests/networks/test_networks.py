@@ -162,6 +162,7 @@ def test_seeds_matter_and_nothing_else_does(name: str) -> None:
 
 
 OPTIONS: dict[str, list[object]] = {"heads": ["site", "shared"], "residual": [True, False], "clean": [True, False]}
+OPTIONS |= {"site_input": ["number", "one_hot"]}
 
 
 @every
@@ -181,8 +182,9 @@ def test_a_network_is_made_again_from_its_description(name: str, place: int) -> 
 
 
 def test_every_option_of_a_network_is_described() -> None:
-    described = make("site_mlp", heads="site", residual=True).description()  # type: ignore[operator]
-    assert described == {"network": "site_mlp", "width": 7, "depth": 2, "heads": "site", "residual": True}
+    options = {"heads": "site", "residual": True, "site_input": "number"}
+    described = make("site_mlp", **options).description()  # type: ignore[operator, arg-type]
+    assert described == {"network": "site_mlp", "width": 7, "depth": 2, **options}
 
 
 def test_one_changed_site_moves_the_first_layer_by_two_columns() -> None:

@@ -27,7 +27,8 @@ def by_hand(f: SiteMLP, t: int, u: int, x: list[int], hidden: list[bool], y: int
     """Sum everything up, one number at a time."""
     seen = [i for i in range(SPACE.sites) if i != u and not hidden[i]]
     columns = [SPACE.states * i + x[i] for i in seen]
-    h = f.bias + f.site[u] + (2 * t / 8 - 1) * f.time + f.label[y] + sum(f.token[c] for c in columns)
+    site = f.site[u] if f.site_input == "one_hot" else (2 * u / SPACE.sites - 1) * f.site[0]
+    h = f.bias + site + (2 * t / 8 - 1) * f.time + f.label[y] + sum(f.token[c] for c in columns)
     for layer, norm in enumerate(f.hidden.norms):
         before = h
         if layer:
@@ -43,9 +44,11 @@ def by_hand(f: SiteMLP, t: int, u: int, x: list[int], hidden: list[bool], y: int
 
 @pytest.mark.parametrize("heads", ["shared", "site"])
 @pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("site_input", ["one_hot", "number"])
 @pytest.mark.parametrize("width", [3, 6])  # fewer than there are sites, and more
-def test_every_term_is_where_it_should_be(width: int, heads: str, residual: bool) -> None:
-    f = network(width=width, heads=heads, residual=residual)
+def test_every_term_is_where_it_should_be(width: int, heads: str, residual: bool, site_input: str) -> None:
+    f = network(width=width, heads=heads, residual=residual, site_input=site_input)
+    assert f.site.shape == (4 if site_input == "one_hot" else 1, width)
     generator = torch.Generator().manual_seed(0)
     n = 20
     x = SPACE.uniform(n, generator=generator)
@@ -66,9 +69,11 @@ def test_every_term_is_where_it_should_be(width: int, heads: str, residual: bool
         torch.testing.assert_close(one, many, rtol=1e-12, atol=1e-12)
 
 
-def test_unknown_heads_are_refused() -> None:
+def test_unknown_heads_and_inputs_are_refused() -> None:
     with pytest.raises(ValueError, match="heads must be one of 'shared', 'site', got 'many'"):
         network(heads="many")
+    with pytest.raises(ValueError, match="site_input must be one of 'one_hot', 'number', got 'bits'"):
+        network(site_input="bits")
 
 
 @pytest.mark.parametrize("residual", ["no", 1, None])

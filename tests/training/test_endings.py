@@ -68,8 +68,9 @@ def test_a_loss_that_is_no_number_brings_the_last_good_weights_back(
     monkeypatch.setattr(TrainingState, "record", noting)
     at_step(monkeypatch, 25, poison)
     model = tiny.model(training__validation_fraction=fraction)
-    with pytest.raises(TrainingDiverged, match=r"the loss became (nan|inf) near step 30"):
+    with pytest.raises(TrainingDiverged, match=r"the loss became (nan|inf) in step 25:"):
         model.fit(tiny.spins(), max_steps=50)
+    assert model.diverged_at_ == 25  # it was seen at the evaluation after 30
     assert [record["step"] for record in model.history_] == [10, 20]
     assert_usable(model)
     assert all(np.array_equal(kept[name], weight) for name, weight in tiny.weights(model).items())
@@ -84,6 +85,7 @@ def test_weights_that_overflow_while_the_loss_is_finite(monkeypatch: pytest.Monk
     model = tiny.model(training__validation_fraction=0)
     with pytest.raises(TrainingDiverged, match=f"the weights became infinite near step {step}"):
         model.fit(tiny.spins(), max_steps=50)
+    assert model.diverged_at_ == step
     assert_usable(model)
 
 

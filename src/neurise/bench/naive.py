@@ -1,7 +1,7 @@
 """Sampling and training as one writes them first: the concatenated input, a Python loop, and two passes per reverse step.
 
 Every figure of speed is a ratio to this. It draws from the same law and descends the same loss: only its cost is naive. It
-is written for the conditionals of one SiteMLP with one output layer, and for data without constant sites.
+is written for the conditionals of one SiteMLP with one output layer and sites as one-hots, and for data without constant sites.
 """
 
 from __future__ import annotations

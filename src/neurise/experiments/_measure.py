@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -15,8 +16,10 @@ from neurise import exact
 from neurise.dataset import Dataset
 from neurise.laws import distance
 from neurise.metrics.cross_correlation import cross_correlation
+from neurise.metrics.kl import kl
 from neurise.metrics.total_variation import total_variation
 from neurise.modeling.model import Model
+from neurise.training.loop import TrainingDiverged
 
 TOGETHER = 2**16
 """Rows that are drawn from a model at a time."""
@@ -36,10 +39,16 @@ def _load_once() -> None:
 
 
 def train(model: Model, X: np.ndarray, y: Any = None, **options: Any) -> float:
-    """Fit a model; return the seconds it took. What Ctrl-C cut short is no result."""
+    """Fit a model; return the seconds it took. What Ctrl-C cut short is no result.
+
+    A model that diverges keeps its last good weights, and a warning says so, as in a group: its cell is finished all the same.
+    """
     _load_once()
     began = time.perf_counter()
-    model.fit(X, y, verbose=False, **options)
+    try:
+        model.fit(X, y, verbose=False, **options)
+    except TrainingDiverged as error:
+        warnings.warn(f"diverged: {error}", stacklevel=2)
     if model.stopped_ == "interrupted":
         raise KeyboardInterrupt
     return time.perf_counter() - began
@@ -74,19 +83,24 @@ def draw(model: Model, n: int, seed: int) -> tuple[np.ndarray, float]:
 
 
 def against_law(model: Model, data: Dataset, rows: np.ndarray, drawn: np.ndarray, *, exactly: bool) -> Metrics:
-    """Total variation of the samples, with its floor; of the rows that were learnt from; and of the model's whole law."""
+    """Total variation of the samples, with its floor; of the rows that were learnt from; and of the model's whole law.
+
+    Of that also the Kullback–Leibler divergence from the truth, in nats.
+    """
     symbols = data.symbols.tolist()
     sampled = total_variation(drawn, data.pmf, alphabet=symbols)
-    whole: float | None = None
+    whole, divergence = None, None
     if exactly:
         with suppress(NotImplementedError):
             law = exact.law(model)
             whole = distance(law, torch.from_numpy(data.pmf).to(law.device))
+            divergence = float(kl(data.pmf, law))
     return {
         "tv": float(sampled),
         "tv_floor": sampled.floor,
         "memorised_tv": float(total_variation(rows, data.pmf, alphabet=symbols)),
         "exact_tv": whole,
+        "exact_kl": divergence,
     }
 
 
@@ -102,13 +116,14 @@ def correlation(drawn: np.ndarray, reference: np.ndarray, other: np.ndarray | No
 
 
 def budget(model: Model) -> dict[str, str | int | float | bool | None]:
-    """Say what a model was trained with: its last step, rows a step, size, loss and learning rate, where it has them."""
+    """Say what a model was trained with: its last step, rows a step, size, loss and learning rate, and what ended it."""
     given, chosen = model.get_params(), getattr(model, "chosen_", None)
     found: dict[str, Any] = {name: given[name] for name in ("width", "depth", "loss") if name in given}
     found["learning_rate"] = getattr(chosen, "learning_rate", given.get("training__learning_rate"))
     found["batch_size"] = getattr(chosen, "batch_size", given.get("training__batch_size"))
     history = getattr(model, "history_", None)
     found["steps"] = history[-1]["step"] if history else None
+    found["stopped"] = model.stopped_
     known = str | int | float | None
     return {name: entry for name, entry in found.items() if isinstance(entry, known) and entry is not None}
 

@@ -28,7 +28,9 @@ SETTINGS = {
     "keep_prob": "keep_prob",
     "cycles": "cycles",
     "network": "network",
+    "noise": "noise",
     "heads": "architecture__heads",
+    "site_input": "architecture__site_input",
 }
 """Parameters of a cell that are handed to the model, where it has them, and their names there."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from neurise.experiments._laws import (
     ROWS,
     SIZES,
+    TV,
     LawExperiment,
     spin_glass,
     time_against_rows,
@@ -17,7 +18,7 @@ from neurise.experiments._laws import (
 from neurise.experiments._method_table import SHOWN
 from neurise.experiments._methods import labelled, others
 from neurise.experiments.base import Cell, Scalar, Scale
-from neurise.experiments.parts.figures import Column, Field, Figure
+from neurise.experiments.parts.figures import Column, Field, Figure, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 COMMITTEE = "neurise_committee"
 CORRELATION = Field("correlation", "mean |ΔC|")
+DENSITY = Field("kde", "kernel density, nats")
+DENSITY_FLOORS = (
+    Field("kde_floor", "as many exact samples"),
+    Field("memorised_kde", "memorising the rows"),
+    Field("log_law", "the law itself"),
+)
 
 
 class IsingCurves(LawExperiment):
@@ -74,9 +81,29 @@ class IsingCurves(LawExperiment):
             (CORRELATION,),
             floors=(Field("correlation_floor", "other real rows"),),
         ),
+        Figure(
+            "kde", "Kernel density", ROWS, (DENSITY,), floors=DENSITY_FLOORS, log_y=False, caption="Higher is better."
+        ),
         time_against_rows("method"),
     )
-    tables = (tv_table("method", Column(CORRELATION, "correlation_floor")),)
+    tables = (
+        tv_table("method", Column(CORRELATION, "correlation_floor")),
+        Table(
+            "density",
+            "Kernel density, by number of training rows",
+            "method",
+            (
+                Column(DENSITY, "kde_floor", lower_is_better=False),
+                Column(Field("memorised_kde", "of the rows learnt from"), lower_is_better=None),
+                Column(TV),
+                Column(Field("exact_tv", "exact TV")),
+                Column(Field("exact_kl", "exact KL, nats")),
+            ),
+            by="rows",
+            caption="The mean log-density of 1000 fresh rows under a kernel estimate from 1000 samples; higher is better. Rows "
+            "learnt from are exact samples: whoever memorises 1000 of them scores as the floor does.",
+        ),
+    )
 
     def law(self, parameters: Mapping[str, Scalar]) -> Dataset:
         """Return the instance."""
@@ -84,6 +111,7 @@ class IsingCurves(LawExperiment):
 
     def judge(self, model: Model, data: Dataset, rows: np.ndarray, drawn: np.ndarray, cell: Cell) -> dict[str, Any]:
         """Compare laws, and correlations with those of fresh rows."""
+        from neurise.experiments._density import density_of_law
         from neurise.experiments._measure import against_law, correlation, derived
 
         fresh, other = (data.sample(len(drawn), seed=derived(part, cell.seed)) for part in (3, 4))
@@ -92,4 +120,5 @@ class IsingCurves(LawExperiment):
         return {
             **against_law(model, data, rows, drawn, exactly=exactly),
             **correlation(drawn, fresh, other, data.symbols.tolist()),
+            **density_of_law(drawn, rows, fresh, other, data, cell.seed),
         }

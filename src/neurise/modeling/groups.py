@@ -13,6 +13,8 @@ class Architecture:
     Args:
         heads: "shared" is one output layer for all sites, as in the paper, "site" one per site.
         residual: add what enters a hidden layer to what leaves it.
+        site_input: how network="site_mlp" is shown which site it is asked for: as a "one_hot", as in the paper, or as one
+            "number" that rises with its place in the order of noising.
         pairwise: add the terms of a pairwise model to the logits, (sites · states)² numbers more. Under hard noise they are
             fitted before the network is trained, and kept; of an even number of members one half has them. None uses them
             where there are several members.
@@ -41,6 +43,7 @@ class Architecture:
 
     heads: str = "site"
     residual: bool = True
+    site_input: str = "one_hot"
     pairwise: bool | None = None
     group: int = 4
     attention_heads: int | None = None

@@ -24,6 +24,7 @@ FOR_SITE_MLP: Mapping[str, Any] = {
     "members": None,
     "architecture.heads": "site",
     "architecture.residual": True,
+    "architecture.site_input": "one_hot",
     "architecture.pairwise": None,
     "architecture.orders": 1,
     "chain.kind": "round_robin",

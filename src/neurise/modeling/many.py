@@ -211,8 +211,8 @@ def _train_as_one(jobs: list[Job], work: Work) -> None:
         job.objective.network.load_state_dict(network.state_dict())
         job.objective.network.requires_grad_(False)
         job.history = [_of(k, record) for record in history if record["judged"][k]]
-        if history and history[-1]["diverged"][k]:
-            job.stopped = "diverged"
+        if history and history[-1]["diverged_at"][k]:
+            job.stopped, job.diverged_at = "diverged", history[-1]["diverged_at"][k]
         else:
             job.stopped = reason if len(job.history) == len(history) else "patience"
 

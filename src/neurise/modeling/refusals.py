@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from neurise import checks
 from neurise.modeling.groups import Architecture, Chain, Corrector
+from neurise.networks.site_mlp import SITE_INPUTS
 
 
 def refuse_orders(
@@ -40,3 +44,13 @@ def refuse_rows(
         wrong.append("architecture__pairwise=True: pairwise terms are for network='site_mlp'")
     if wrong:
         raise ValueError(f"network {network!r} learns a law site by site: {'; '.join(wrong)}")
+
+
+def refuse_site_input(site_input: str, network: str, options: Collection[str]) -> None:
+    """Raise ValueError where a network is not shown the site that it is asked for, and so cannot be shown it otherwise."""
+    checks.one_of("architecture__site_input", site_input, SITE_INPUTS)
+    if "site_input" not in options:
+        raise ValueError(
+            f"architecture__site_input={site_input!r}: network {network!r} has no such input; set network='site_mlp', or leave "
+            "it out"
+        )

@@ -33,7 +33,7 @@ from neurise.modeling.loaded import check_known_sites, checked_sizes
 from neurise.modeling.model import Run
 from neurise.modeling.orders import Order, orders_of
 from neurise.modeling.race import Race
-from neurise.modeling.refusals import refuse_orders, refuse_rows
+from neurise.modeling.refusals import refuse_orders, refuse_rows, refuse_site_input
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.modeling.row_objective import RowObjective
 from neurise.modeling.search_space import SHARED, SearchSpace
@@ -150,6 +150,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
                 f"({self.schema_.gaps:,} here); leave it out"
             )
         checks.flag("architecture__residual", self.architecture.residual)
+        if self.architecture.site_input != Architecture.site_input:
+            refuse_site_input(self.architecture.site_input, kind, make.options)
         checks.flag("chain__hide_noised", self.chain.hide_noised)
         checks.flag("corrector__anytime", self.corrector.anytime)
         self.mixes_orders_ = checks.orders(self.architecture.orders, self.schema_.space.sites)

@@ -70,6 +70,7 @@ class Job:
     freeze: Callable[[Any], None] | None = None  # what of the prepared network is not trained
     history: list[dict[str, float]] = field(default_factory=list)
     stopped: str = "interrupted"  # unless training comes to an end of its own
+    diverged_at: int | None = None  # the step of the first loss that was no number
     is_known: bool = False  # whether there is nothing to learn
     is_over: bool = False  # whether it was trained before, and Ctrl-C ended the run then
     order: tuple[int, ...] | None = (
@@ -156,8 +157,8 @@ class Job:
                 watchers=watchers,
                 before=before,
             )
-        except TrainingDiverged:
-            self.stopped = "diverged"
+        except TrainingDiverged as error:
+            self.stopped, self.diverged_at = "diverged", error.step
             raise
         finally:
             torch.set_num_threads(threads)
@@ -223,6 +224,8 @@ class TrainedModel(Model):
     steps: int | None = 4000
     training: Training = Training(batch_size=1024, learning_rate=2e-3)
     objective_: Objective = field(init=False)  # with the network as it was learnt
+    diverged_at_: int | None = field(init=False, default=None)
+    """The step of the first loss that was infinite or not a number; None where training did not diverge."""
 
     # --- what a model writes ---------------------------------------------------------------------------------------
 
@@ -316,7 +319,7 @@ class TrainedModel(Model):
         return Chosen(self.steps, self.training.batch_size, self.training.learning_rate)
 
     def _learn(self, rows: Rows, held: Rows | None, run: Run) -> None:
-        folder = run.checkpoint
+        folder, self.diverged_at_ = run.checkpoint, None
         with nullcontext() if folder is None else claimed(folder, resume=run.resume):
             jobs = self.jobs(rows, held, run)
             if jobs[0].is_known:  # and so are the others
@@ -368,6 +371,7 @@ class TrainedModel(Model):
         """Make the model of the jobs that were trained: their networks, their record, and why they ended."""
         ends = [job.stopped for job in trained]
         self.stopped_ = next((end for end in ("interrupted", "callback", "diverged") if end in ends), ends[-1])
+        self.diverged_at_ = next((job.diverged_at for job in trained if job.stopped == "diverged"), None)
         self.history_[:] = _merged([job.history for job in trained])
         self.adopt(trained, rows, run, work)
         if work.interrupts.asked and "diverged" not in ends:  # maybe while the model was made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -13,8 +14,10 @@ from neurise import checks
 from neurise.modeling.joint import JointModel, JointObjective, Noise
 from neurise.modeling.renoising import RenoisingChain
 from neurise.models._sedd.bound import elbo
+from neurise.models._sedd.forms import FORMS
 from neurise.models._sedd.schedule import Geometric, LogLinear, Schedule
 from neurise.models._sedd.score import AbsorbingScore, Score, UniformScore
+from neurise.networks.joint_mlp import INPUTS, JointMLP
 from neurise.noise.absorbing import Absorbing
 from neurise.noise.uniform import Uniform
 from neurise.rows import Batch
@@ -30,7 +33,13 @@ NOISES: dict[str, tuple[type[Noise], type[Score]]] = {
     "uniform": (Uniform, UniformScore),
 }
 SCHEDULES: dict[str, type[Schedule]] = {"loglinear": LogLinear, "geometric": Geometric}
-CHOICES = {"noise": tuple(NOISES), "schedule": tuple(SCHEDULES), "sampler": ("analytic", "euler")}
+CHOICES = {
+    "noise": tuple(NOISES),
+    "schedule": tuple(SCHEDULES),
+    "sampler": ("analytic", "euler"),
+    "scores": tuple(FORMS),
+    "inputs": INPUTS,
+}
 
 
 class Example(NamedTuple):
@@ -68,8 +77,7 @@ class ScoreEntropy(JointObjective):
     def losses(self, network: Prediction, drawn: Any) -> Tensor:
         """Return the score entropy of each row, weighted."""
         t, sigma, x, weight, y, x_0 = drawn
-        log_score = self.score.log_score(network(t, x, y), sigma, x)
-        entropy = self.score.entropy(log_score, sigma, x, x_0)
+        entropy = self.score.entropy(network(t, x, y), sigma, x, x_0)
         loss: Tensor = weight.to(entropy.dtype) * (entropy * self.denoiser.varies).sum(-1)
         return loss
 
@@ -90,7 +98,8 @@ class ScoreChain(RenoisingChain):
         """Return the logarithm of the law of each site after a step, (n, sites, tokens) float64."""
         t = self._time(step)
         sigma = self.schedule.sigma(t)
-        log_score = self.score.log_score(self.denoiser.network(t, x, y).double(), sigma, x)
+        output = self.score.form.usable(self.denoiser.network(t, x, y).double())
+        log_score = self.score.log_score(output, sigma, x)
         if step == 0:
             return self.denoiser.settled(self.score.denoised(log_score, sigma, x))
         end = self.schedule.sigma(self._time(step - 1))
@@ -127,6 +136,11 @@ class SEDD(JointModel):
         sampling_steps: how many steps lead from noise to the last one, which denoises; each evaluates the network once.
         renoise: how much is noised again on the way, so that what was drawn early may still change: per step, a share of the
             sites that is renoise / sampling_steps times the present share of noise. With absorbing noise this is remasking.
+        scores: what the network's output z stands for, up to the same scale. "log" is a log-score, s = e^z. "softplus" has a last
+            layer that makes scores positive, s = log(1 + e^z) but for a shift. "raw" is the score itself, s = 1 + z: nothing
+            keeps it positive, and its training diverges as soon as the loss takes the logarithm of a negative one.
+        inputs: how the network is shown tokens: "one_hot", or one number per site, "spins" from −1 to 1 with 0 for a mask,
+            or "integers", where a mask is the token after the last.
         width, depth: size of the network.
         order: the sites in the order in which the model takes them.
         alphabet: all symbols, where the sample may lack some.
@@ -147,6 +161,8 @@ class SEDD(JointModel):
     sampler: str = "analytic"
     sampling_steps: int = 256
     renoise: float = 0.0
+    scores: str = "log"
+    inputs: str = "one_hot"
 
     def _build(self) -> Objective:
         for name in CHOICES:
@@ -154,7 +170,8 @@ class SEDD(JointModel):
         self._walk()
         make_noise, make_score = NOISES[self.noise]
         noise = make_noise(self.schema_.space)
-        return ScoreEntropy(self._denoiser(noise), make_score(noise), SCHEDULES[self.schedule]())
+        denoiser = self._denoiser(noise, partial(JointMLP, inputs=self.inputs))
+        return ScoreEntropy(denoiser, make_score(noise, FORMS[self.scores]), SCHEDULES[self.schedule]())
 
     def _chain(self) -> ScoreChain:
         learnt, num_steps = self._learnt, self._walk()  # again: how to sample may be changed after training

@@ -45,6 +45,10 @@ class PredictedScore(UniformScore):
         present = mixed.gather(-1, x.long()[..., None])
         return super().log_score(possible(mixed - present, self.noise.space), sigma, x)
 
+    def entropy(self, output: Tensor, sigma: Tensor, x: Tensor, x_0: Tensor) -> Tensor:
+        """Return the score entropy of the scores of the prediction."""
+        return super().entropy(self.log_score(output, sigma, x), sigma, x, x_0)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UDLM(JointModel):

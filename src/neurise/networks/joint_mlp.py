@@ -5,9 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from neurise import checks
 from neurise.networks.base import JointNetwork
 from neurise.networks.parts.layers import Blocks, one_hot
 from neurise.space import Space, possible
+
+INPUTS = ("one_hot", "spins", "integers")
 
 
 class JointMLP(JointNetwork):
@@ -18,12 +21,16 @@ class JointMLP(JointNetwork):
     .. math:: h = b + \sum_{i} W_{i, x_i} + \tau\,c + L_y, \qquad \tau = 2t - 1,
 
     with t in [0, 1] the time of the noise: 0 is data, 1 is noise. A token p is a masked site: its one-hot is all-zero.
+
+    With other ``inputs`` a site is one number, :math:`\nu(x_i)\,W_i` in the place of :math:`W_{i, x_i}`: "spins" are
+    :math:`\nu(a) = 2a/(p-1) - 1`, and 0 at a mask; "integers" are :math:`\nu(a) = 2a/p - 1`, also of the mask a = p.
     """
 
-    def __init__(self, space: Space, *, width: int, depth: int, classes: int = 0) -> None:
+    def __init__(self, space: Space, *, width: int, depth: int, classes: int = 0, inputs: str = "one_hot") -> None:
         super().__init__()
-        self.space, self.classes = space, classes
-        self.token = nn.Parameter(torch.empty(space.sites * space.states, width))
+        self.space, self.classes, self.inputs = space, classes, checks.one_of("inputs", inputs, INPUTS)
+        columns = space.states if inputs == "one_hot" else 1
+        self.token = nn.Parameter(torch.empty(space.sites * columns, width))
         self.time = nn.Parameter(torch.empty(width))
         self.label = nn.Parameter(torch.empty(classes, width))
         self.bias = nn.Parameter(torch.empty(width))
@@ -50,7 +57,16 @@ class JointMLP(JointNetwork):
         context = self.bias + tau[..., None] * self.time
         if y is not None:
             context = context + self.label[y]
-        h = one_hot(x, self.space.states, self.token.dtype).flatten(-2) @ self.token + context
+        h = self._shown(x) @ self.token + context
         output: Tensor = self.output(self.hidden(h))
         output = output.reshape(*output.shape[:-1], self.space.sites, self.space.states)
         return output if self.space.sizes is None else possible(output, self.space)
+
+    def _shown(self, x: Tensor) -> Tensor:
+        """Return what the first layer is shown of tokens, (..., inputs)."""
+        states, dtype = self.space.states, self.token.dtype
+        if self.inputs == "one_hot":
+            return one_hot(x, states, dtype).flatten(-2)
+        if self.inputs == "integers":
+            return 2 * x.to(dtype) / states - 1
+        return (2 * x.to(dtype) / max(states - 1, 1) - 1).masked_fill(x == states, 0.0)

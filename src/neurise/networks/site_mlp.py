@@ -13,6 +13,7 @@ from neurise.networks.parts.plan import Layers, Plan, View
 from neurise.space import Space
 
 HEADS = ("shared", "site")
+SITE_INPUTS = ("one_hot", "number")
 
 
 class SiteMLP(SiteNetwork):
@@ -25,11 +26,12 @@ class SiteMLP(SiteNetwork):
 
     and the change of one site from a to b adds :math:`W_{i,b} - W_{i,a}`: O(width).
 
-    Two departures from the paper, each off unless it is asked for: ``heads="site"`` gives every site u an output layer of
-    its own, and ``residual`` adds what enters a block, from the second on, to what leaves it.
+    Three departures from the paper, each off unless it is asked for: ``heads="site"`` gives every site u an output layer of
+    its own, ``residual`` adds what enters a block, from the second on, to what leaves it, and ``site_input="number"`` shows the
+    site as one number in the place of a one-hot, :math:`S_u = (2u/q - 1)\,S`.
     """
 
-    options = ("heads", "residual")
+    options = ("heads", "residual", "site_input")
     takes_stretches = True
 
     def __init__(
@@ -42,12 +44,14 @@ class SiteMLP(SiteNetwork):
         classes: int = 0,
         heads: str = "shared",
         residual: bool = False,
+        site_input: str = "one_hot",
     ) -> None:
         super().__init__()
         self.space, self.num_steps, self.classes, self.width, self.depth = space, num_steps, classes, width, depth
         self.heads, self.residual = checks.one_of("heads", heads, HEADS), checks.flag("residual", residual)
+        self.site_input = checks.one_of("site_input", site_input, SITE_INPUTS)
         self.token = nn.Parameter(torch.empty(space.sites * space.states, width))
-        self.site = nn.Parameter(torch.empty(space.sites, width))
+        self.site = nn.Parameter(torch.empty(space.sites if site_input == "one_hot" else 1, width))
         self.time = nn.Parameter(torch.empty(width))
         self.label = nn.Parameter(torch.empty(classes, width))
         self.bias = nn.Parameter(torch.empty(width))
@@ -73,7 +77,7 @@ class SiteMLP(SiteNetwork):
 
     def context(self, t: Tensor, u: Tensor, y: Tensor | None) -> Tensor:
         """Compute the part of the first layer that does not depend on x, (..., width)."""
-        context = self.bias + _row(self.site, u) + self._tau(t)[..., None] * self.time
+        context = self.bias + _row(self._sites(), u) + self._tau(t)[..., None] * self.time
         return context if y is None else context + self.label[y]
 
     def forward(
@@ -118,7 +122,7 @@ class SiteMLP(SiteNetwork):
         change = -self._columns(u, before)
         if after.shape[-1]:
             change = change + functional.pad(self._columns(u, after)[..., :-1, :], (0, 0, 1, 0))
-        context = functional.embedding(u, self.site) + self._tau(t)[..., None] * self.time + self.bias
+        context = functional.embedding(u, self._sites()) + self._tau(t)[..., None] * self.time + self.bias
         row = row if y is None else row + self.label[y]
         h = self.hidden(change.cumsum(-2) + context + row[..., None, :])
         if len(self.head) == 1:
@@ -133,6 +137,13 @@ class SiteMLP(SiteNetwork):
         columns = functional.embedding(u * states + tokens.clamp(max=states - 1), self.token)
         return columns * (tokens < states)[..., None]
 
+    def _sites(self) -> Tensor:
+        """Return what the first layer adds for each site, S_u, (sites, width)."""
+        if self.site_input == "one_hot":
+            return self.site
+        places = torch.arange(self.space.sites, device=self.site.device, dtype=self.site.dtype)
+        return (2 * places / self.space.sites - 1)[:, None] * self.site
+
     def _tau(self, t: Tensor) -> Tensor:
         return (2 * t / self.num_steps - 1).to(self.time.dtype)
 
@@ -144,10 +155,11 @@ class SiteMLP(SiteNetwork):
         """
         short = x.is_cuda and torch.is_autocast_enabled("cuda")
         dtype = torch.get_autocast_dtype("cuda") if short else self.token.dtype
-        tau = terms(self._tau(t), 3)
+        number, sites = self._tau(t), self._sites()
+        tau = terms(number, 3)
         sizes = {"states": self.space.states, "classes": self.classes}
         shown = side_by_side(x, u, hidden, y, tau, **sizes, dtype=dtype)
-        rows: list[Tensor] = [self.token, self.site]
+        rows: list[Tensor] = [self.token, sites]
         if y is not None:
             rows.append(self.label)
         rows += [self.time.expand(len(tau), -1), self.bias[None]]

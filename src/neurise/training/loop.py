@@ -38,7 +38,11 @@ Watcher = Callable[[TrainingState, Mapping[str, Any]], Any]
 
 
 class TrainingDiverged(RuntimeError):
-    """The loss became infinite or not a number. The model keeps the last good weights."""
+    """The loss became infinite or not a number, first in the step ``step``. The model keeps the last good weights."""
+
+    def __init__(self, message: str, step: int | None = None) -> None:
+        super().__init__(message)
+        self.step = step
 
 
 class BrokenOff(KeyboardInterrupt):
@@ -137,9 +141,10 @@ def _run(
         due = state.step % every == 0 or state.step == settings.max_steps
         if not due and len(sums) % CHECK_EVERY:
             continue
-        mean = torch.stack(sums).mean(0).cpu()  # since the last evaluation: (), or (models,)
+        losses = torch.stack(sums).cpu()  # since the last evaluation: (steps,), or (steps, models)
+        mean = losses.mean(0)
         if (due or state.models is None) and bool((lost := state.lost(mean)).any()):
-            _give_up(lost, mean, state, good, settings)
+            _give_up(lost, losses, state, good, settings)
         if progress is not None:
             _show(progress, settings, state, f"loss {float(mean.nanmean()):.4f}")
         if not due:
@@ -157,9 +162,10 @@ def _run(
             wrote, cost = deadline.CLOCK(), deadline.CLOCK() - now
     # The clock does not stop at an evaluation; what was learnt since the last one counts.
     if sums and reason == "time":
-        mean = torch.stack(sums).mean(0).cpu()
+        losses = torch.stack(sums).cpu()
+        mean = losses.mean(0)
         if bool((lost := state.lost(mean)).any()):
-            _give_up(lost, mean, state, good, settings)
+            _give_up(lost, losses, state, good, settings)
         state.record(mean, None if score is None else score(), settings.patience)
         for watch in watchers:
             watch(state, state.history[-1])
@@ -170,19 +176,27 @@ def _run(
     return reason
 
 
-def _give_up(lost: Tensor, mean: Tensor, state: TrainingState, good: Weights, settings: Settings) -> None:
+def _give_up(lost: Tensor, losses: Tensor, state: TrainingState, good: Weights, settings: Settings) -> None:
     """Go back to good weights where the loss, or a weight, is no longer a finite number, and end the run.
 
-    Of many models, those that are lost give up, and the others go on.
+    ``losses`` (steps,) or (steps, models) are those of the last steps. Of many models, those that are lost give up, and the
+    others go on.
     """
     state.give_up(lost, good)
+    wrong = ~losses.isfinite()
+    # A weight may overflow while the loss is finite: then the step is the one in which it was seen.
+    first = state.step - torch.where(wrong.any(0), len(losses) - 1 - wrong.int().argmax(0), 0)
     if state.models is None:
-        what = "the weights became infinite" if bool(mean.isfinite()) else f"the loss became {float(mean)}"
-        raise TrainingDiverged(
-            f"{what} near step {state.step}: try a smaller training__learning_rate (it is {settings.learning_rate:g}), or "
-            "another loss if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights"
+        step = int(first)
+        what = (
+            f"the loss became {float(losses[wrong][0])} in" if bool(wrong.any()) else "the weights became infinite near"
         )
-    state.diverged = state.diverged | (lost & (state.stale < settings.patience))
+        raise TrainingDiverged(
+            f"{what} step {step}: try a smaller training__learning_rate (it is {settings.learning_rate:g}), or "
+            "another loss if the model offers any (a cross-entropy cannot overflow); the model keeps its last good weights",
+            step,
+        )
+    state.diverged_at = torch.where(lost & (state.stale < settings.patience), first, state.diverged_at)
     state.stale = torch.where(lost, settings.patience, state.stale)
 
 

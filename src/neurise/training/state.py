@@ -49,7 +49,9 @@ class TrainingState:
     best_score: Tensor = field(default_factory=lambda: torch.tensor(torch.inf, dtype=torch.float64))
     best_scores: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))  # of each example
     stale: Tensor = field(default_factory=lambda: torch.tensor(0))  # evaluations since the best one
-    diverged: Tensor = field(default_factory=lambda: torch.tensor(False))
+    diverged_at: Tensor = field(
+        default_factory=lambda: torch.tensor(0)
+    )  # the step of the first loss that was no number
     step: int = 0
     seconds: float = 0.0  # of the loop
     before: float = 0.0  # of what the job did before the loop
@@ -60,7 +62,7 @@ class TrainingState:
         for name, parameter in self.network.named_parameters():
             self.average[name] = parameter.detach().clone()
         if self.models is not None:
-            for name in ("best_score", "stale", "diverged"):
+            for name in ("best_score", "stale", "diverged_at"):
                 setattr(self, name, getattr(self, name).repeat(self.models))
 
     def record(self, loss: Tensor, scores: Tensor | None, patience: int) -> None:
@@ -78,7 +80,7 @@ class TrainingState:
         }
         judged = self.stale < patience
         if self.models is not None:
-            record |= {"judged": judged.tolist(), "diverged": self.diverged.tolist()}
+            record |= {"judged": judged.tolist(), "diverged_at": self.diverged_at.tolist()}
         if scores is not None:
             mean = scores.mean(0).cpu()
             record["validation"] = mean.tolist()
@@ -121,7 +123,7 @@ class TrainingState:
 
     def _settled(self) -> Tensor:
         """Whether there is something to keep: weights that were scored, or the last good ones."""
-        return self.best_score.isfinite() | self.diverged
+        return self.best_score.isfinite() | (self.diverged_at > 0)
 
     def _choose(self, mask: Tensor, yes: Weights, no: Weights) -> Weights:
         """Take the weights of some models from one place and those of the others from another, as a copy."""

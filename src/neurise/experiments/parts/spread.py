@@ -36,6 +36,33 @@ class Difference(NamedTuple):
         return abs(self.mean) > self.half
 
 
+class Share(NamedTuple):
+    """How many of so many independent runs something holds for, and the 95 % interval of its probability."""
+
+    hits: int
+    runs: int
+    low: float
+    high: float
+
+
+def share_of(hits: int, runs: int) -> Share:
+    r"""Return the interval of Clopper and Pearson: both tails of the binomial law have 2.5 % at its ends.
+
+    .. math:: P(K \ge k \mid p_{\mathrm{low}}) = P(K \le k \mid p_{\mathrm{high}}) = 0.025
+    """
+    return Share(hits, runs, _below(hits, runs), 1 - _below(runs - hits, runs))
+
+
+def _below(hits: int, runs: int) -> float:
+    """Return the probability at which so many hits or more are seen in 2.5 % of all cases; 0 for no hits."""
+    low, high = 0.0, 1.0 if hits else 0.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        tail = sum(math.comb(runs, k) * middle**k * (1 - middle) ** (runs - k) for k in range(hits, runs + 1))
+        low, high = (middle, high) if tail < 0.025 else (low, middle)
+    return low
+
+
 def over_trials(values: Values) -> float | None:
     r"""Return the standard deviation over trials of one instance, pooled over instances.
 

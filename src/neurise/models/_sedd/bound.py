@@ -44,8 +44,8 @@ def elbo(
             # In (0, 1], for at σ = 0 a weight of zero meets an infinite loss.
             place = 1 - torch.rand(len(x_0), generator=generator, device=device, dtype=torch.float64)
             sigma, x_t, weight = score.noised(denoiser, x_0, (level + place) / LEVELS, clean, end, generator=generator)
-            output = denoiser.network(schedule.time(sigma), x_t, labels).double()
-            entropy = score.entropy(score.log_score(output, sigma, x_t), sigma, x_t, x_0)
+            output = score.form.usable(denoiser.network(schedule.time(sigma), x_t, labels).double())
+            entropy = score.entropy(output, sigma, x_t, x_0)
             loss += weight * (entropy * varies).sum(-1) / LEVELS
         bound = -loss - denoiser.total(score.start_divergence(end))
         impossible = ((x_0 != denoiser.constant) & ~varies).any(-1)  # what never varied is never anything else

@@ -10,6 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 from neurise.modeling.joint import Denoiser, Noise
+from neurise.models._sedd.forms import FORMS, Form
 
 EVEN_SHARE = 0.1
 """Share of the examples of uniform noise whose level is drawn evenly in σ."""
@@ -26,11 +27,12 @@ class Noised(NamedTuple):
 class Score(ABC):
     r"""Log-scores :math:`\ell_y = \log\, p_t(x \text{ with site } i \to y) / p_t(x)`, (n, sites, states), of a noise process.
 
-    σ is the total noise, (n,) or (1,). Laws are logarithms, (n, sites, tokens).
+    σ is the total noise, (n,) or (1,). Laws are logarithms, (n, sites, tokens). ``form`` says how the output of a network stands
+    for a score.
     """
 
-    def __init__(self, noise: Noise) -> None:
-        self.noise = noise
+    def __init__(self, noise: Noise, form: Form = FORMS["log"]) -> None:
+        self.noise, self.form = noise, form
 
     def sizes(self, device: torch.device) -> Any:
         """Return p: a number, or one per site where they have alphabets of their own, (sites,) float64."""
@@ -42,8 +44,11 @@ class Score(ABC):
         """Turn the output of a network into log-scores; those of the present tokens are 0."""
 
     @abstractmethod
-    def entropy(self, log_score: Tensor, sigma: Tensor, x: Tensor, x_0: Tensor) -> Tensor:
-        """Score entropy of each site, (n, sites): zero where the score is that of the noise given x_0, and never below."""
+    def entropy(self, output: Tensor, sigma: Tensor, x: Tensor, x_0: Tensor) -> Tensor:
+        """Score entropy of each site, (n, sites), of the output of a network: zero at the score of the noise given x_0.
+
+        Of positive scores it is never below. It is not a number where a score is negative whose logarithm it has.
+        """
 
     @abstractmethod
     def analytic(self, log_score: Tensor, delta: Tensor, x: Tensor) -> Tensor:
@@ -75,24 +80,24 @@ class AbsorbingScore(Score):
     """
 
     def log_score(self, output: Tensor, sigma: Tensor, x: Tensor) -> Tensor:
-        """Return output − log(e^σ − 1) − log p: an output of 0 says that all tokens are equally likely."""
-        states = self.noise.space.states
-        sizes = self.sizes(x.device)
-        log_size = math.log(states) if isinstance(sizes, int) else sizes.log().to(output.dtype)[:, None]
-        log_score = output - (torch.log(torch.expm1(sigma)).to(output.dtype)[:, None, None] + log_size)
-        return log_score.masked_fill(_is(x, states), 0.0)
+        """Return log s − log(e^σ − 1) − log p: an output of 0 says that all tokens are equally likely."""
+        log_scale = torch.log(torch.expm1(sigma)).to(output.dtype)[:, None, None] + self._log_size(output)
+        log_score: Tensor = self.form.log(output) - log_scale
+        return log_score.masked_fill(_is(x, self.noise.space.states), 0.0)
 
-    def entropy(self, log_score: Tensor, sigma: Tensor, x: Tensor, x_0: Tensor) -> Tensor:
-        r"""Return :math:`\sum_y e^{\ell_y} - r\,\ell_{x_0} + r(\log r - 1)` at masked sites, 0 elsewhere.
+    def entropy(self, output: Tensor, sigma: Tensor, x: Tensor, x_0: Tensor) -> Tensor:
+        r"""Return :math:`\sum_y s_y - r \log s_{x_0} + r(\log r - 1)` at masked sites, 0 elsewhere.
 
-        With :math:`g = \ell - \log r` this is :math:`r\,(\sum_y e^{g_y} - 1 - g_{x_0})`, which does not cancel.
+        With :math:`v = s / r` this is :math:`r\,(\sum_y v_y - 1 - \log v_{x_0})`, which does not cancel.
         """
-        log_expm1 = torch.log(torch.expm1(sigma)).to(log_score.dtype)[:, None]
-        masked = self._masked(x)
+        masked, expm1 = self._masked(x), torch.expm1(sigma).to(output.dtype)[:, None]
         # What the network says of unmasked sites is never learnt; it must not overflow on the way back either.
-        relative = torch.where(masked[..., None], log_score + log_expm1[..., None], 0.0)
-        found = relative.gather(-1, x_0.long()[..., None]).squeeze(-1)
-        return masked * (relative.exp().sum(-1) - 1 - found) * torch.exp(-log_expm1)
+        shown = torch.where(masked[..., None], output, 0.0)
+        sizes = self.sizes(x.device)
+        total = self.form.number(shown).sum(-1) / (sizes if isinstance(sizes, int) else sizes.to(output.dtype))
+        log_found = self.form.log(shown.gather(-1, x_0.long()[..., None])) - self._log_size(output)
+        entropy: Tensor = masked * (total - 1 - log_found.squeeze(-1)) / expm1
+        return entropy
 
     def analytic(self, log_score: Tensor, delta: Tensor, x: Tensor) -> Tensor:
         r"""Return :math:`P(y) = (e^\Delta - 1)\,s_y`; the mask stays with what is left."""
@@ -131,6 +136,11 @@ class AbsorbingScore(Score):
         """Return 0: the bridge ends in masks."""
         return torch.zeros_like(end)
 
+    def _log_size(self, output: Tensor) -> Any:
+        """Return log p: a number, or (sites, 1) where sites have alphabets of their own."""
+        sizes = self.sizes(output.device)
+        return math.log(sizes) if isinstance(sizes, int) else sizes.log().to(output.dtype)[:, None]
+
     def _masked(self, x: Tensor) -> Tensor:
         return x == self.noise.space.states
 
@@ -146,27 +156,27 @@ class UniformScore(Score):
     r"""The score is a ratio of conditionals of the noised law, :math:`s_y = \mu_t(y \mid x_{-i}) / \mu_t(x_i \mid x_{-i})`."""
 
     def log_score(self, output: Tensor, sigma: Tensor, x: Tensor) -> Tensor:
-        """Return the output itself, 0 at the present token."""
-        return output.masked_fill(_is(x, self.noise.tokens), 0.0)
+        """Return log s, 0 at the present token."""
+        return self.form.log(output.masked_fill(_is(x, self.noise.tokens), 0.0))
 
-    def entropy(self, log_score: Tensor, sigma: Tensor, x: Tensor, x_0: Tensor) -> Tensor:
-        r"""Return :math:`\tfrac1p \sum_{y \ne x} [e^{\ell_y} - r_y\,\ell_y + r_y(\log r_y - 1)]`.
+    def entropy(self, output: Tensor, sigma: Tensor, x: Tensor, x_0: Tensor) -> Tensor:
+        r"""Return :math:`\tfrac1p \sum_{y \ne x} [s_y - r_y \log s_y + r_y(\log r_y - 1)]`.
 
         r is the ratio of the kernels from :math:`x_0` to y and to x. If :math:`x = x_0` it is
         :math:`(e^\sigma - 1)/(e^\sigma - 1 + p)`. Else it is :math:`1 + p/(e^\sigma - 1)` at :math:`y = x_0`, and 1 elsewhere.
-        With :math:`d = \ell - \log r` each term is :math:`r\,(e^d - 1 - d)`, which does not cancel.
+        With :math:`d = \log s - \log r` each term is :math:`r\,(e^d - 1 - d)`, which does not cancel.
         """
         states, sizes = self.noise.space.states, self.sizes(x.device)
-        log_high = torch.log1p(sizes / torch.expm1(sigma)[:, None]).to(log_score.dtype)[..., None]
+        log_high = torch.log1p(sizes / torch.expm1(sigma)[:, None]).to(output.dtype)[..., None]
         log_ratio = torch.where(_is(x_0, states), log_high, 0.0)
         log_ratio = torch.where((x == x_0)[..., None], -log_high, log_ratio)
-        gap = log_score - log_ratio
-        terms = log_ratio.exp() * (torch.expm1(gap) - gap)
         none = _is(x, states)  # nothing is said of the present token, nor of one that the site does not have
         if self.noise.space.sizes is not None:
             none = none | ~self.noise.space.allowed(x.device)
+        gap = self.form.log(output.masked_fill(none, 0.0)) - log_ratio
+        terms = log_ratio.exp() * (torch.expm1(gap) - gap)
         entropy: Tensor = terms.masked_fill(none, 0.0).sum(-1) / sizes
-        return entropy.to(log_score.dtype)
+        return entropy.to(output.dtype)
 
     def analytic(self, log_score: Tensor, delta: Tensor, x: Tensor) -> Tensor:
         r"""Return the reversal of one site's kernel, :math:`P(y) \propto \mu_{t-h}(y \mid x_{-i})\,K_\Delta(x_i \mid y)`.
