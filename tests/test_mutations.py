@@ -68,6 +68,7 @@ MUTATIONS = {
     "site: a number by its state": ("networks/site_mlp.py", "2 * places / self.space.sites - 1", "2 * places / self.space.states - 1", "networks/test_site_mlp.py"),
     "diverged: in the step of the look": ("training/loop.py", "len(losses) - 1 - wrong.int().argmax(0)", "0", "training/test_endings.py"),
     "claims: the greater share without its interval": ("report/deciding.py", "less.low > more.high", "less.hits > more.hits", "report/test_claims.py"),
+    "likelihood ratio: both sides of the difference": ("metrics/likelihood_ratio.py", "np.minimum(model - truth, 0.0)", "np.minimum(truth - model, 0.0)", "metrics/test_likelihood_ratio.py"),
     "memorize: weights ignored": ("models/memorize.py", "index_add_(0, place, weights)", "index_add_(0, place, torch.ones_like(weights))", "models/test_baselines.py"),
     "total variation: floor one count off": ("metrics/_binomial.py", "nu = torch.floor(n * often) + 1", "nu = torch.floor(n * often) + 2", "metrics/test_total_variation.py"),
     "keep_probs: a turn too early": (NOISE, "self._sites(t) < u, torch.pow", "self._sites(t) <= u, torch.pow", "noise"),

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from neurise import experiments
-from neurise.experiments import Cell, grid, store
+from neurise.experiments import Cell, _measure, grid, store
 from neurise.experiments._density import ROWS, density_of_law
 from neurise.experiments._laws import spin_glass
-from neurise.experiments._measure import against_law
+from neurise.experiments._measure import of_law
 from neurise.experiments._methods import build
 from neurise.experiments.site_input import FORMS
+from neurise.models.d3pm import D3PM
+from neurise.models.independent import Independent
 from neurise.models.memorize import Memorize
 
 NOISES = ("absorbing", "uniform")
@@ -115,12 +117,34 @@ def test_the_kernel_density_of_exact_samples_is_that_of_its_floor_and_below_the_
     assert {**wrong, "kde": None} == {**found, "kde": None}
 
 
-def test_the_exact_divergence_stands_beside_the_exact_distance() -> None:
+def test_the_distances_of_the_law_on_a_small_space() -> None:
     data = spin_glass(2, 0)
     rows = np.concatenate([data.sample(2000, seed=0), data.symbols[np.indices((2,) * 4).reshape(4, -1).T]])
     model = Memorize(alphabet=data.symbols.tolist()).fit(rows)
-    found = against_law(model, data, rows, rows, exactly=True)
+    found = of_law(model, data, 0)
     law = np.bincount((rows == data.symbols[1]) @ (2 ** np.arange(4)[::-1]), minlength=16) / len(rows)
-    assert found["exact_kl"] == pytest.approx(float((data.pmf * np.log(data.pmf / law)).sum()), rel=1e-9)
-    assert found["exact_tv"] == pytest.approx(0.5 * float(np.abs(data.pmf - law).sum()), rel=1e-9)
-    assert against_law(model, data, rows, rows, exactly=False)["exact_kl"] is None
+    assert found["law_kl"] == pytest.approx(float((data.pmf * np.log(data.pmf / law)).sum()), rel=1e-9)
+    assert found["law_tv"] == pytest.approx(0.5 * float(np.abs(data.pmf - law).sum()), rel=1e-9)
+    assert found["law_tv_error"] == found["law_kl_error"] == 0.0
+
+
+def test_the_distances_of_the_law_by_likelihoods_are_those_of_the_whole_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = spin_glass(3, 0)
+    model = Independent(alphabet=data.symbols.tolist()).fit(data.sample(500, seed=0))
+    whole = of_law(model, data, 0)
+    monkeypatch.setattr(_measure, "WRITTEN_OUT", 2**8)
+    drawn = of_law(model, data, 0)
+    for name in ("law_tv", "law_kl"):
+        assert 0 < drawn[f"{name}_error"] < 0.01
+        assert drawn[name] == pytest.approx(whole[name], abs=5 * drawn[f"{name}_error"])
+        assert whole[f"{name}_error"] == 0.0
+
+
+def test_a_model_without_a_likelihood_has_no_distance_of_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = spin_glass(2, 0)
+    model = D3PM(width=4, depth=1, timesteps=4, alphabet=data.symbols.tolist()).fit(
+        data.sample(50, seed=0), max_steps=2, verbose=False
+    )
+    assert of_law(model, data, 0)["law_tv"] is not None  # so small a law is written out
+    monkeypatch.setattr(_measure, "WRITTEN_OUT", 2)
+    assert set(of_law(model, data, 0).values()) == {None}

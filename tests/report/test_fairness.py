@@ -61,16 +61,16 @@ def test_spread_says_what_it_is_over(tmp_path: Path) -> None:
 
 
 def test_exact_numbers_are_drawn_where_a_method_has_them(tmp_path: Path) -> None:
-    rows = laptop(exact_tv=None)
+    rows = laptop(law_tv=None)
     for row in rows:
         if row["parameters"]["method"] == "neurise":
-            row["metrics"] |= {"exact_tv": 0.0625}
+            row["metrics"] |= {"law_tv": 0.0625}
     figure = part(page(tmp_path / "r.jsonl", rows), "ising_curves-laptop-tv")
-    assert "NeurISE, exact" in figure
-    assert "D3PM, exact" not in figure
+    assert "NeurISE, its law" in figure
+    assert "D3PM, its law" not in figure
     assert "training rows N 1000: 0.0625" in figure
-    rows[0]["metrics"] |= {"exact_tv": None}  # one cell lacks it: the line is that of samples
-    assert "NeurISE, exact" not in part(page(tmp_path / "r2.jsonl", rows), "ising_curves-laptop-tv")
+    rows[0]["metrics"] |= {"law_tv": None}  # one cell lacks it: the line is that of samples
+    assert "NeurISE, its law" not in part(page(tmp_path / "r2.jsonl", rows), "ising_curves-laptop-tv")
 
 
 def test_no_line_joins_times_of_two_devices_or_of_cells_that_were_not_alone(tmp_path: Path) -> None:

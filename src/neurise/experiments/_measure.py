@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,17 @@ from neurise.dataset import Dataset
 from neurise.laws import distance
 from neurise.metrics.cross_correlation import cross_correlation
 from neurise.metrics.kl import kl
+from neurise.metrics.likelihood_ratio import likelihood_ratio
 from neurise.metrics.total_variation import total_variation
 from neurise.modeling.model import Model
 from neurise.training.loop import TrainingDiverged
 
 TOGETHER = 2**16
 """Rows that are drawn from a model at a time."""
+WRITTEN_OUT = 2**16
+"""Configurations up to which the law of a model is written out."""
+FRESH = 100_000
+"""Rows of the truth that distances of larger laws are means over."""
 
 Metrics = dict[str, float | None]
 
@@ -82,26 +87,47 @@ def draw(model: Model, n: int, seed: int) -> tuple[np.ndarray, float]:
     return np.concatenate(parts), time.perf_counter() - began
 
 
-def against_law(model: Model, data: Dataset, rows: np.ndarray, drawn: np.ndarray, *, exactly: bool) -> Metrics:
-    """Total variation of the samples, with its floor; of the rows that were learnt from; and of the model's whole law.
-
-    Of that also the Kullback–Leibler divergence from the truth, in nats.
-    """
-    symbols = data.symbols.tolist()
-    sampled = total_variation(drawn, data.pmf, alphabet=symbols)
-    whole, divergence = None, None
-    if exactly:
-        with suppress(NotImplementedError):
-            law = exact.law(model)
-            whole = distance(law, torch.from_numpy(data.pmf).to(law.device))
-            divergence = float(kl(data.pmf, law))
+def against_law(model: Model, data: Dataset, rows: np.ndarray, drawn: np.ndarray) -> Metrics:
+    """Total variation of the samples, with its floor, and of the rows that were learnt from."""
+    symbols, law = data.symbols.tolist(), law_on(data, model.device_)
+    sampled = total_variation(drawn, law, alphabet=symbols)
     return {
         "tv": float(sampled),
         "tv_floor": sampled.floor,
-        "memorised_tv": float(total_variation(rows, data.pmf, alphabet=symbols)),
-        "exact_tv": whole,
-        "exact_kl": divergence,
+        "memorised_tv": float(total_variation(rows, law, alphabet=symbols)),
     }
+
+
+@lru_cache(maxsize=8)
+def law_on(data: Dataset, device: torch.device) -> torch.Tensor:
+    """Return the law of a data set on a device; cells of one process share it."""
+    return torch.from_numpy(np.asarray(data.pmf)).to(device)
+
+
+def of_law(model: Model, data: Dataset, seed: int) -> Metrics:
+    """Distances of the law of a model that has an exact likelihood, in total variation and nats, with their errors.
+
+    On small spaces the whole law is written out, and there is no error. Elsewhere they are means over fresh rows
+    (:func:`neurise.metrics.likelihood_ratio`), which have no floor.
+    """
+    found: Metrics = dict.fromkeys(("law_tv", "law_tv_error", "law_kl", "law_kl_error"))
+    truth = law_on(data, model.device_)
+    if data.space.size <= WRITTEN_OUT:
+        with suppress(NotImplementedError):
+            law = exact.law(model).to(truth.device)
+            found |= {
+                "law_tv": distance(law, truth),
+                "law_tv_error": 0.0,
+                "law_kl": float(kl(truth, law)),
+                "law_kl_error": 0.0,
+            }
+    elif model.has_likelihood:
+        fresh = data.sample(FRESH, seed=seed)
+        place = data.space.index(torch.from_numpy(np.searchsorted(data.symbols, fresh)))
+        own = likelihood_ratio(model.log_prob(fresh), truth[place.to(truth.device)].log().cpu())
+        for name, value in (("law_tv", own.total_variation), ("law_kl", own.kl)):
+            found |= {name: float(value), f"{name}_error": value.error}
+    return found
 
 
 def correlation(drawn: np.ndarray, reference: np.ndarray, other: np.ndarray | None, symbols: Sequence[Any]) -> Metrics:

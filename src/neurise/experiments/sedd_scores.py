@@ -92,7 +92,7 @@ class SeddScores(LawExperiment):
         from neurise.experiments._measure import against_law, derived
         from neurise.metrics.total_variation import total_variation
 
-        found = against_law(model, data, rows, drawn, exactly=False)
+        found = against_law(model, data, rows, drawn)
         even = np.random.default_rng(derived(6, cell.seed)).choice(data.symbols, drawn.shape)
         diverged_at = getattr(model, "diverged_at_", None)
         return {

@@ -63,11 +63,12 @@ def total_variation(
         seen = observe(reference, law, alphabet=alphabet, weights=reference_weights, what="reference")
     else:
         seen = observe(samples_or_pmf, law, alphabet=alphabet)
-    return _against_law(seen, law.to(seen.place.device))
+    return _against_law(seen, law)
 
 
 def _against_law(seen: Observed, law: Tensor) -> Estimate:
-    mu = law[seen.place]
+    """Compare rows with a law, which stays on its own device: it may be large."""
+    mu = law[seen.place.to(law.device)].to(seen.place.device)
     # Cells that were not seen add their own probability, so that only those that were have to be looked at.
     value = 0.5 * float(law.sum() + ((seen.share - mu).abs() - mu).sum())
 

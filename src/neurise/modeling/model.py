@@ -150,7 +150,8 @@ class Model(Published, ABC):
         raise NotImplementedError(f"{type(self).__name__} has no forward noise of single steps to show")
 
     def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} has no exact likelihood; compare samples instead")
+        instead = "compare samples instead" if type(self)._elbo is Model._elbo else "elbo() gives a lower bound"
+        raise NotImplementedError(f"{type(self).__name__} has no exact likelihood; {instead}")
 
     @property
     def has_likelihood(self) -> bool:

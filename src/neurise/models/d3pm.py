@@ -193,8 +193,5 @@ class D3PM(JointModel):
         renoise = checks.not_negative("renoise", self.renoise)  # again: it may be changed after training
         return D3PMChain(denoiser, steps.num_steps, steps, renoise=renoise)
 
-    def _log_prob(self, x: Tensor, y: Tensor | None) -> Tensor:
-        raise NotImplementedError("D3PM has no exact likelihood; elbo() gives a lower bound")
-
     def _elbo(self, x: Tensor, y: Tensor | None, generator: Generator) -> Tensor:
         return elbo(*self._parts(), x, y, generator=generator)

@@ -18,6 +18,9 @@ from neurise.experiments.parts.summary import (
     split,
 )
 
+OF_LAW = ", its law"
+"""What is added to the name of a line that is of the laws of models, and not of samples."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -76,14 +79,14 @@ def few(experiment: Experiment, figure: Figure, rows: Sequence[store.Row]) -> li
 
 
 def _drawn(figure: Figure, field: Field, label: str, rows: Sequence[store.Row]) -> list[Series]:
-    """Make the lines of a field: by exact numbers where all rows have them, and times apart for each kind of device."""
+    """Make the lines of a field: by numbers of the law where all rows have them, and times apart for each kind of device."""
     if figure.times:
         kinds: dict[str, list[store.Row]] = {}
         for row in filter(ran_alone, rows):
             kinds.setdefault(device_of(row), []).append(row)
         return [Series(f"{label} ({kind})", _points(figure, field, line)) for kind, line in kinds.items()]
-    if field.exact and rows and all(number(store.value(row, field.exact)) is not None for row in rows):
-        return [Series(f"{label}, exact", _points(figure, replace(field, name=field.exact), rows))]
+    if field.law and rows and all(number(store.value(row, field.law)) is not None for row in rows):
+        return [Series(f"{label}{OF_LAW}", _points(figure, replace(field, name=field.law), rows))]
     return [Series(label, _points(figure, field, rows))]
 
 

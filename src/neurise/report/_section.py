@@ -13,7 +13,7 @@ from neurise.report._gather import Section
 from neurise.report._numbers import counted
 from neurise.report._pictures import grids
 from neurise.report._plot import hidden, plot
-from neurise.report._points import Panel, csv_rows, few, panels
+from neurise.report._points import OF_LAW, Panel, csv_rows, few, panels
 from neurise.report._table import tables
 from neurise.report.left_out import left_out
 
@@ -58,8 +58,8 @@ def _figure(section: Section, figure: Figure) -> str:
     links.append(csv_link(name, csv_rows(figure, drawn), figure.title))
     missing = sum(hidden(figure, panel) for panel in drawn)
     words = [figure.caption] if figure.caption else []
-    if any(line.label.endswith(", exact") for panel in drawn for line in panel.series):
-        words.append("Lines marked exact are of the model's whole law, and have no floor; others are of samples.")
+    if any(line.label.endswith(OF_LAW) for panel in drawn for line in panel.series):
+        words.append("Lines of a law compare the model's probabilities, and have no floor; others compare samples.")
     if left := few(section.experiment, figure, section.done):
         words.append(f"Not drawn, for they have less than half of the cells: {', '.join(left)}.")
     words += [f"Bars: one standard deviation over {over}." for over in _bars(drawn)]

@@ -13,8 +13,8 @@ class Field:
 
     name: str
     label: str
-    exact: str | None = (
-        None  # the same number without the error of sampling; a line that has it throughout is drawn by it
+    law: str | None = (
+        None  # the same number of the model's law, which has no floor; a line that has it throughout is drawn by it
     )
 
 
