@@ -11,9 +11,11 @@ from typer.testing import CliRunner, Result
 from neurise import experiments
 from neurise.cli import app
 from neurise.experiments import grid, store
-from neurise.experiments._methods import build, named, trainable
+from neurise.experiments._laws import spin_glass
+from neurise.experiments._methods import build, limits, named, trainable
 from neurise.experiments.parts.method_names import read, split
 from neurise.experiments.parts.summary import blocks
+from neurise.models.neurise import NeurISE
 from neurise.report import build as page
 
 MINE = """
@@ -173,3 +175,18 @@ def test_methods_are_never_averaged_where_a_table_goes_by_something_else(tmp_pat
         assert [line[0].mean for line in block.entries] == pytest.approx([0.1, 0.9, 0.1, 0.9])
     html = page([report_rows.write(tmp_path / "r.jsonl", rows)]).html
     assert "GGM" in html[html.index('id="potts-smoke-tv"') : html.index('id="potts-smoke-summary"')]
+
+
+def test_presets_and_neurise_as_it_is_train_for_the_seconds_of_an_experiment() -> None:
+    steps, both = {"steps": 5}, {"steps": 5, "seconds": 2}
+    assert limits({"method": "ggm", **both}) == {"max_steps": 5}
+    assert limits({"method": "preset:ising_5x5_ggm", **both}) == {"max_seconds": 2.0}
+    assert limits({"method": "preset:ising_5x5_ggm", **steps}) == {"max_steps": 5}
+    assert limits({"method": "neurise_default", **both}) == {"max_seconds": 2.0}
+    assert limits({"method": "neurise_default", **steps}) == limits({"method": "memorize", **both}) == {}
+
+
+def test_neurise_as_it_is_takes_no_setting_of_an_experiment() -> None:
+    cell = grid.plan(experiments.find("ising_curves"), "smoke", methods=["neurise_default"])[0].cells[0]
+    data = spin_glass(3, 0)
+    assert build(cell.parameters, data).get_params() == NeurISE(alphabet=data.symbols.tolist()).get_params()

@@ -100,7 +100,7 @@ def test_failed_and_missing_cells_are_told(tmp_path: Path) -> None:
 def test_methods_that_were_not_run_are_named(tmp_path: Path) -> None:
     rows = report_rows.rows("ising_curves", methods=["neurise", "ggm"])
     made = build([report_rows.write(tmp_path / "r.jsonl", rows)])
-    assert "Not run here: NeurISE, the paper&#x27;s form, SEDD, D3PM, DFM, NeurISE committee." in made.html
+    assert "Not run here: NeurISE, the paper&#x27;s form, SEDD, D3PM, DFM, NeurISE committee, MD4, UDLM, DDPD, NeurISE()." in made.html
     assert "--methods neurise,ggm" in made.html
 
 
@@ -111,7 +111,7 @@ def test_what_was_never_begun_is_named_with_its_values_and_trials(tmp_path: Path
     rows = report_rows.rows("ising_curves", "laptop", trials=1, methods=["neurise", "memorize"])
     begun = [row for row in rows if row["parameters"]["rows"] == 1000 and row["seed"] == 0]
     html = build([report_rows.write(tmp_path / "r.jsonl", begun)]).html
-    named = "NeurISE, the paper&#x27;s form, GGM, SEDD, D3PM, DFM, NeurISE committee; "
+    named = "NeurISE, the paper&#x27;s form, GGM, SEDD, D3PM, DFM, NeurISE committee, MD4, UDLM, DDPD, NeurISE(); "
     named += "; ".join(f"NeurISE, memorised rows rows {part}" for part in PARTS)
     assert f"Not run here: {named}." in html
     whole = build([report_rows.write(tmp_path / "all.jsonl", report_rows.rows("ghz", trials=1))]).html

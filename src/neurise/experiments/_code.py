@@ -51,7 +51,9 @@ def _digest(module: str, method: str | None) -> str:
     settings = ""
     if method is not None and (found := _found(method)) is not None:
         roots.append(_root(found.kind.__module__, inspect.getfile(found.kind)))
-        settings = repr((found.model, sorted(found.settings.items()), found.form, found.trains))
+        settings = repr(
+            (found.model, sorted(found.settings.items()), found.form, found.trains, found.bare, found.timed)
+        )
     return hashlib.sha256(f"{digest_of(roots)} {settings}".encode()).hexdigest()[:12]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from neurise.experiments._methods import build, trainable
+from neurise.experiments._methods import build, limits, trainable
 from neurise.experiments.base import Cell, Experiment, Outcome, Scalar
 from neurise.experiments.parts.figures import Column, Field, Figure, Table
 
@@ -55,7 +55,7 @@ class LawExperiment(Experiment):
         from neurise.experiments._measure import train
 
         data, rows, model = self._prepared(cell)
-        seconds = train(model, rows, seed=cell.seed, device=device, **_limit(cell))
+        seconds = train(model, rows, seed=cell.seed, device=device, **limits(cell.parameters))
         return self._judged(model, data, rows, cell, seconds)
 
     def run_group(self, cells: Sequence[Cell], device: str | None) -> list[Outcome]:
@@ -63,9 +63,8 @@ class LawExperiment(Experiment):
         from neurise.experiments._measure import train_together
 
         laws, sets, models = zip(*(self._prepared(cell) for cell in cells), strict=True)
-        limit = int(cells[0].parameters["steps"])  # type: ignore[arg-type]
-        seeds = [cell.seed for cell in cells]
-        fitted, seconds = train_together(models, sets, seeds, device=device, max_steps=limit)
+        seeds, limit = [cell.seed for cell in cells], limits(cells[0].parameters)
+        fitted, seconds = train_together(models, sets, seeds, device=device, **limit)
         return [self._judged(*parts, seconds) for parts in zip(fitted, laws, sets, cells, strict=True)]
 
     def groupable(self, parameters: Mapping[str, Scalar]) -> bool:
@@ -98,10 +97,6 @@ def spin_glass(side: int, instance: int) -> Dataset:
     from neurise.datasets.edwards_anderson import edwards_anderson
 
     return edwards_anderson(side=side, seed=instance)
-
-
-def _limit(cell: Cell) -> dict[str, Any]:
-    return {"max_steps": cell.parameters["steps"]} if trainable(str(cell.parameters.get("method", "neurise"))) else {}
 
 
 def tv_against_rows(series: str, panel: str | None = None, caption: str = "") -> Figure:

@@ -66,14 +66,16 @@ def train_together(
     *,
     labels: Sequence[Any] | None = None,
     device: str | None,
-    max_steps: int | None,
+    max_steps: int | None = None,
+    max_seconds: float | None = None,
 ) -> tuple[list[Model], float]:
     """Fit models of equal settings to data of equal shape as one batched computation; return the seconds for each."""
     from neurise.modeling.many import fit_many
 
     _load_once()
     began = time.perf_counter()
-    fitted = list(fit_many(models, sets, labels, seeds=seeds, device=device, max_steps=max_steps, verbose=False))
+    limits: dict[str, Any] = {"max_steps": max_steps, "max_seconds": max_seconds}
+    fitted = list(fit_many(models, sets, labels, seeds=seeds, device=device, verbose=False, **limits))
     if any(model.stopped_ == "interrupted" for model in fitted):
         raise KeyboardInterrupt
     return fitted, (time.perf_counter() - began) / len(models)

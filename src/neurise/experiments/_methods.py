@@ -72,7 +72,7 @@ def _without_settings(base: str) -> Method:
         shipped = presets.load(base.removeprefix(PRESET))
         # How long to train is the experiment's to say.
         settings = {name: value for name, value in shipped.params.items() if name != "steps"}
-        return Method(f"preset {shipped.name}", shipped.model, settings)
+        return Method(f"preset {shipped.name}", shipped.model, settings, timed=True)
     if base in METHODS:
         return METHODS[base]
     if not is_model(base):
@@ -105,6 +105,14 @@ def trainable(method: str) -> bool:
     return named(method).trains
 
 
+def limits(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how long a cell trains, as ``fit`` takes it: steps, or seconds where the method and the cell have such."""
+    method = named(str(parameters.get("method", "neurise")))
+    if method.timed and "seconds" in parameters:
+        return {"max_seconds": float(parameters["seconds"])}
+    return {"max_steps": int(parameters["steps"])} if method.trains else {}
+
+
 def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Model:
     """Make the untrained model of a cell, as wide as gives it the number of parameters that NeurISE has.
 
@@ -121,6 +129,8 @@ def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Mod
             "the cell was planned; put the same file there"
         )
     kind = method.kind
+    if method.bare:
+        return method.make(alphabet=data.symbols.tolist())
     wanted = {"learning_rate": LEARNING_RATE, **parameters}
     known = kind.leaves()
     given = {new: wanted[name] for name, new in SETTINGS.items() if name in wanted and new in known}

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neurise.experiments._methods import trainable
+from neurise.experiments._methods import limits, trainable
 from neurise.experiments.base import Cell, Experiment, Outcome, Scalar
 from neurise.experiments.parts.samples import REAL
 
@@ -45,7 +45,7 @@ class SampleExperiment(Experiment):
 
         own, times = self.prepared(cell), dict[str, float]()
         if own.model is not None:
-            given = {"seed": cell.seed, "device": device, "max_steps": _limit(cell)}
+            given = {"seed": cell.seed, "device": device, **limits(cell.parameters)}
             times["train_seconds"] = train(own.model, own.rows, own.labels, **given)
         return self.judged(cell, own, times)
 
@@ -57,8 +57,8 @@ class SampleExperiment(Experiment):
         models: list[Any] = [own.model for own in every]
         labels = None if every[0].labels is None else [own.labels for own in every]
         sets, seeds = [own.rows for own in every], [cell.seed for cell in cells]
-        limit = _limit(cells[0])
-        fitted, seconds = train_together(models, sets, seeds, labels=labels, device=device, max_steps=limit)
+        limit = limits(cells[0].parameters)
+        fitted, seconds = train_together(models, sets, seeds, labels=labels, device=device, **limit)
         times = {"train_seconds": seconds}
         return [
             self.judged(cell, own._replace(model=model), dict(times))
@@ -68,8 +68,3 @@ class SampleExperiment(Experiment):
     def groupable(self, parameters: Mapping[str, Scalar]) -> bool:
         """Whether the method trains a network."""
         return parameters["method"] != REAL and trainable(str(parameters["method"]))
-
-
-def _limit(cell: Cell) -> int | None:
-    given = cell.parameters
-    return int(given["steps"]) if trainable(str(given["method"])) else None  # type: ignore[arg-type]

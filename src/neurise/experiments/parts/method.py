@@ -25,6 +25,8 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
     form: str | None = None  # a class method of the model that makes it, where the constructor does not
     trains: bool = True  # whether the steps and the groups of an experiment are for it
+    bare: bool = False  # the model as it is: no setting of the experiment is for it
+    timed: bool = False  # trained for the seconds of an experiment, where it has such, in the place of its steps
 
     @property
     def kind(self) -> type[Model]:
