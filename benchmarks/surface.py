@@ -1,18 +1,21 @@
 """Total variation as a surface over rows and compute, for every method, paired over instances of the paper's spin glass.
 
     python benchmarks/surface.py measure --scale laptop --json benchmarks/measured/surface_4x4_laptop.json
+    python benchmarks/surface.py measure --scale laptop_5x5 --json benchmarks/measured/surface_5x5_laptop.json
     python benchmarks/surface.py measure --scale gpu_4x4 --device cuda --json benchmarks/measured/surface_4x4.json
     python benchmarks/surface.py measure --scale gpu_5x5 --device cuda --json benchmarks/measured/surface_5x5.json
     python benchmarks/surface.py limits --side 5 --instances 0 1 2 3 4
     python benchmarks/surface.py page benchmarks/measured/surface_4x4_laptop.json
 
 A cell is one method on the rows of one instance: the same rows for every method. Its compute curve comes from one training
-run, looked at on the way (``callback``), except for the defaults of NeurISE, which train one member after the other
-and are trained once for every budget. Compute is the number of examples that each network has seen. What ``measure`` finds in
-its file is not done again: it may be stopped, run in parts (``--methods``, ``--sizes``, ``--instances``) and resumed.
+run, looked at on the way (``callback``). ``NeurISE()`` itself asks for no budget: it learns an energy, and trains networks where
+they have something to add; it is a level line. Compute is the number of examples that each network has seen. What
+``measure`` finds in its file is not done again: it may be stopped, run in parts (``--methods``, ``--sizes``, ``--instances``)
+and resumed.
 
-Distances are those of the whole law where it can be written out, else of ``draws`` rows, with the distance of as many
-exact rows as the floor. The limits are those of maximum likelihood (:mod:`neurise.theory.likelihood_limit`).
+Distances are those of the law of the model: of the whole law where it can be written out, else by its likelihoods of fresh
+rows, which has an error and no floor. Where there is no likelihood they are those of ``draws`` rows, with the distance of as
+many exact rows as the floor. The limits are those of maximum likelihood (:mod:`neurise.theory.likelihood_limit`).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +48,25 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "sedd": ("SEDD", {"width": "width", "sampling_steps": "chain"}),
     "d3pm": ("D3PM", {"width": "width", "timesteps": "chain"}),
     "dfm": ("DFM", {"width": "width", "sampling_steps": "chain"}),
+    "md4": ("MD4", {"width": "width", "sampling_steps": "chain"}),
+    "udlm": ("UDLM", {"width": "width", "sampling_steps": "chain"}),
+    "ddpd": ("DDPD", {"width": "width", "sampling_steps": "chain"}),
     "pairwise": ("Pairwise", {}),
     "memorize": ("Memorize", {}),
 }
 """Class and settings; a word stands for the value of that name in the scale."""
-UNTRAINED = ("pairwise", "memorize")
-ONE_FIT_PER_BUDGET = ("neurise",)
+WITHOUT_BUDGET = ("neurise", "pairwise", "memorize")
+FRESH = 10**6
+"""Rows that distances by likelihoods are means over."""
+WRITTEN_OUT = 2**16
+"""Configurations up to which laws are written out."""
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"side": 2, "sizes": [100], "instances": [0], "steps": [10, 20], "batch": 32}
     | {"width": 8, "chain": 4, "draws": 1000},
     "laptop": {"side": 4, "sizes": [100, 1000, 10_000], "instances": [0, 1, 2], "steps": [64, 256, 1024], "batch": 256}
-    | {"width": 64, "chain": 32, "draws": 20_000},
+    | {"width": 64, "chain": 32, "draws": 200_000},
+    "laptop_5x5": {"side": 5, "sizes": [100, 1000, 10_000, 100_000], "instances": [0, 1, 2]}
+    | {"steps": [64, 256, 1024, 4096], "batch": 512, "width": 128, "chain": 64, "draws": 100_000},
     "gpu_4x4": {"side": 4, "sizes": [100, 1000, 10_000, 100_000], "instances": [0, 1, 2, 3, 4]}
     | {"steps": [64, 256, 1024, 4096], "batch": 4096, "width": 256, "chain": 256, "draws": 10_000_000},
     "gpu_5x5": {"side": 5, "sizes": [100, 1000, 10_000, 100_000], "instances": [0, 1, 2, 3, 4]}
@@ -66,7 +78,7 @@ def build(method: str, scale: dict[str, Any]) -> Any:
     """Make an untrained model."""
     kind, settings = METHODS[method]
     chosen = {name: scale[value] if isinstance(value, str) else value for name, value in settings.items()}
-    if method not in UNTRAINED:
+    if method not in WITHOUT_BUDGET:
         chosen["training__batch_size"] = scale["batch"]
     return getattr(neurise, kind)().set_params(**chosen)
 
@@ -79,25 +91,27 @@ class Judge:
         self.data = data
 
     def __call__(self, model: Any) -> dict[str, Any]:
-        """Take the whole law where it can be written out, else draws."""
-        try:
-            law = neurise.exact.law(model)
-        except NotImplementedError:
-            drawn, _ = draw(model, self.draws, derived(5, self.seed))
-            found = neurise.metrics.total_variation(drawn, self.data.pmf, alphabet=[-1, 1])
-            return {"tv": float(found), "floor": found.floor, "exact": False}
-        return {"tv": distance(law.to(self.pmf.device), self.pmf), "floor": 0.0, "exact": True}
+        """Take the whole law where it can be written out, else likelihoods, else draws."""
+        if len(self.pmf) <= WRITTEN_OUT:
+            with suppress(NotImplementedError):
+                law = neurise.exact.law(model)
+                return {"tv": distance(law.to(self.pmf.device), self.pmf), "floor": 0.0, "error": 0.0, "by": "law"}
+        if model.has_likelihood:
+            fresh = self.data.sample(FRESH, seed=derived(6, self.seed))
+            place = self.data.space.index(torch.from_numpy((fresh > 0).astype(np.int64)))
+            ratio = neurise.metrics.likelihood_ratio(model.log_prob(fresh), self.pmf.cpu()[place].log())
+            found = ratio.total_variation
+            return {"tv": float(found), "floor": 0.0, "error": found.error, "by": "likelihoods"}
+        drawn, _ = draw(model, self.draws, derived(5, self.seed))
+        found = neurise.metrics.total_variation(drawn, self.pmf, alphabet=[-1, 1])
+        return {"tv": float(found), "floor": found.floor, "error": found.error, "by": "draws"}
 
 
 def points(method: str, X: np.ndarray, judge: Judge, scale: dict[str, Any], seed: int, device: str) -> Iterator[Any]:
     """Yield the examples that were seen, and the distance, for every budget."""
     options = {"seed": seed, "device": device, "verbose": False}
-    if method in UNTRAINED:
+    if method in WITHOUT_BUDGET:
         yield {"examples": 0, **judge(build(method, scale).fit(X, **options))}
-        return
-    if method in ONE_FIT_PER_BUDGET:
-        for steps in scale["steps"]:
-            yield {"examples": steps * scale["batch"], **judge(build(method, scale).fit(X, max_steps=steps, **options))}
         return
     waiting, seen = list(scale["steps"][:-1]), []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,21 @@ from neurise import drawing
 from neurise.files import write_text
 
 LABELS = {
-    "neurise": "NeurISE",
+    "neurise": "NeurISE()",
     "networks": "NeurISE, networks only",
     "ggm": "GGM",
     "sedd": "SEDD",
     "d3pm": "D3PM",
     "dfm": "DFM",
+    "md4": "MD4",
+    "udlm": "UDLM",
+    "ddpd": "DDPD",
     "pairwise": "Pairwise",
     "memorize": "memorising",
 }
-STYLES = {"pairwise": ("#555555", "-."), "memorize": ("#555555", ":")}
+STYLES = {"neurise": (drawing.COLOURS[0], "-"), "pairwise": ("#555555", "-."), "memorize": ("#555555", ":")}
+MARKERS = ("o", "s")
+PEERS = ("ggm", "sedd", "d3pm", "dfm", "md4", "udlm", "ddpd")
 PANEL = 3.3
 """Inches of a panel."""
 INTRODUCTION = """# Which error is due to the rows, and which to the training
@@ -70,10 +76,33 @@ def write_page(files: list[Path], docs: Path) -> None:
 def means(found: dict[str, Any], method: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Examples, (budgets,), and distances, (instances, budgets), of a method."""
     here = [point for point in found["points"] if point["method"] == method and point["rows"] == rows]
+    if not here:
+        return np.array([]), np.empty((0, 0))
     lines = [[point for point in here if point["instance"] == one] for one in instances_of(found)]
     return np.array([point["examples"] for point in lines[0]]), np.array(
         [[point["tv"] for point in line] for line in lines]
     )
+
+
+def measured(found: dict[str, Any], method: str) -> bool:
+    """Whether a file has anything of a method."""
+    return any(point["method"] == method for point in found["points"])
+
+
+def told(found: dict[str, Any]) -> str:
+    """Say how the distances were taken."""
+    by: dict[str, set[str]] = {"law": set(), "likelihoods": set(), "draws": set()}
+    for point in found["points"]:
+        by[point["by"]].add(LABELS[point["method"]])
+    words = {
+        "law": "of the whole law",
+        "likelihoods": "by the likelihoods of a million fresh rows",
+        "draws": f"of {found['scale']['draws']:,} draws",
+    }
+    parts = [f"{words[kind]} for {', '.join(sorted(names))}" for kind, names in by.items() if names]
+    floors = [point["floor"] for point in found["points"] if point["by"] == "draws"]
+    floor = f" As many exact rows show {np.mean(floors):.3f}." if floors else ""
+    return f"Distances are those {'; '.join(parts)}.{floor}"
 
 
 def instances_of(found: dict[str, Any]) -> list[int]:
@@ -109,7 +138,8 @@ def draw(found: dict[str, Any], path: Path) -> None:
                 panel.axhline(centre[0], color=colour, linestyle=line, linewidth=1.1, label=LABELS[method])
             else:
                 colour = drawing.COLOURS[number % len(drawing.COLOURS)]
-                style = {"marker": "o", "markersize": 3.5, "capsize": 2, "linewidth": 1.4}
+                marker = MARKERS[number // len(drawing.COLOURS)]
+                style = {"marker": marker, "markersize": 3.5, "capsize": 2, "linewidth": 1.4}
                 panel.errorbar(examples, centre, error, color=colour, label=LABELS[method], **style)
         for name, shade, words in (("dense", "#999999", "limit, all pairs"), ("sparse", "black", "limit, true graph")):
             panel.axhline(limit_at(found, name, rows), color=shade, linestyle="--", linewidth=1.0, label=words)
@@ -137,17 +167,7 @@ def section(found: dict[str, Any], path: Path, figure: Path) -> str:
     scale, instances = found["scale"], instances_of(found)
     sizes = sorted({point["rows"] for point in found["points"]})
     side, last = scale["side"], scale["steps"][-1] * scale["batch"]
-    drawn = sorted({LABELS[point["method"]] for point in found["points"] if not point["exact"]})
-    floors = [
-        f"{np.mean([point['floor'] for point in found['points'] if not point['exact'] and point['rows'] == rows]):.3f}"
-        for rows in sizes[:1]
-        if drawn
-    ]
-    how = "Distances are those of whole laws" + (
-        f"; of {', '.join(drawn)} those of {scale['draws']:,} draws, of which as many exact rows show {floors[0]}."
-        if drawn
-        else "."
-    )
+    how = told(found)
     where = found["runs"][-1]["machine"]
     header = "| rows | " + " | ".join(f"{rows:,}" for rows in sizes) + " |"
     lines = [
@@ -155,10 +175,17 @@ def section(found: dict[str, Any], path: Path, figure: Path) -> str:
         "",
         f"![Total variation against examples](../figures/{figure.name})",
         "",
-        f"*Instances {', '.join(map(str, instances))}; bars are standard errors over them. Batches of {scale['batch']:,}, width "
-        f"{scale['width']} (NeurISE: its own), {scale['chain']} steps of SEDD, D3PM and DFM. `{found['runs'][0]['command']}`*",
+        *textwrap.wrap(
+            f"*Instances {', '.join(map(str, instances))}; bars are standard errors over them. Batches of {scale['batch']:,}, "
+            f"width {scale['width']} (NeurISE: its own), {scale['chain']} steps of the chains that move several sites at once. "
+            f"`{found['runs'][0]['command']}`*",
+            100,
+            break_on_hyphens=False,
+        ),
         "",
-        f"{how} At the largest budget, {last:,} examples, over the distance of memorising (ratio of means):",
+        *textwrap.wrap(
+            f"{how} At the largest budget, {last:,} examples, over the distance of memorising (ratio of means):", 100
+        ),
         "",
         header,
         "|---|" + "---|" * len(sizes),
@@ -166,12 +193,20 @@ def section(found: dict[str, Any], path: Path, figure: Path) -> str:
     memorised = {rows: means(found, "memorize", rows)[1][:, -1] for rows in sizes}
     own = {rows: means(found, "neurise", rows)[1][:, -1] for rows in sizes}
     for method, label in LABELS.items():
+        if not measured(found, method):
+            continue
         cells = [means(found, method, rows)[1][:, -1] for rows in sizes]
         ratios = [f"{cell.sum() / memorised[rows].sum():.2f}" for cell, rows in zip(cells, sizes, strict=True)]
         lines.append(f"| {label} | " + " | ".join(ratios) + " |")
     for name, label in (("dense", "limit, all pairs"), ("sparse", "limit, true graph")):
         cells = [limit_at(found, name, rows) / memorised[rows].mean() for rows in sizes]
         lines.append(f"| *{label}* | " + " | ".join(f"*{cell:.2f}*" for cell in cells) + " |")
+    best = []
+    for rows in sizes:
+        every = {method: means(found, method, rows)[1][:, -1].mean() for method in PEERS if measured(found, method)}
+        winner = min(every, key=lambda method: every[method])
+        best.append(f"{every[winner] / own[rows].mean():.2f} ({LABELS[winner]})")
+    lines += ["| *best peer over NeurISE()* | " + " | ".join(best) + " |"]
     lines += [
         "",
         "Error over that of NeurISE, paired: geometric mean over the instances, × or ÷ one standard error:",
@@ -179,7 +214,7 @@ def section(found: dict[str, Any], path: Path, figure: Path) -> str:
     ]
     lines += [header, "|---|" + "---|" * len(sizes)]
     for method, label in LABELS.items():
-        if method == "neurise":
+        if method == "neurise" or not measured(found, method):
             continue
         cells = []
         for rows in sizes:

@@ -12,7 +12,7 @@ import pytest
 BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from surface import METHODS, SCALES, UNTRAINED, main  # noqa: E402
+from surface import METHODS, SCALES, WITHOUT_BUDGET, main  # noqa: E402
 from surface_page import LABELS, instances_of, means  # noqa: E402
 
 
@@ -23,9 +23,15 @@ def measured(methods: list[str], instances: list[int]) -> dict[str, Any]:
     for instance in instances:
         found["limits"][str(instance)] = {name: {"parameters": 3, "rate": 0.5} for name in ("dense", "sparse")}
         for place, method in enumerate(methods):
-            cell = {"method": method, "rows": 100, "instance": instance, "floor": 0.01, "exact": method != "dfm"}
+            cell = {
+                "method": method,
+                "rows": 100,
+                "instance": instance,
+                "floor": 0.01,
+                "by": "draws" if method == "dfm" else "law",
+            }
             tv = 0.1 * (instance + 1) * (place + 1)
-            budgets = [(0, tv)] if method in UNTRAINED else [(128, tv), (256, tv / 2)]
+            budgets = [(0, tv)] if method in WITHOUT_BUDGET else [(128, tv), (256, tv / 2)]
             found["points"] += [{**cell, "examples": examples, "tv": value} for examples, value in budgets]
     return found
 
@@ -37,7 +43,7 @@ def test_cells_are_measured_once_and_the_file_goes_on(tmp_path: Path, capsys: py
     main([*words, "networks", "memorize"])
     first = json.loads(path.read_text(encoding="utf-8"))
     assert [point["examples"] for point in first["points"]] == [10 * 32, 20 * 32, 0]
-    assert all(point["exact"] and 0 < point["tv"] < 1 for point in first["points"])
+    assert all(point["by"] == "law" and 0 < point["tv"] < 1 for point in first["points"])
     assert first["limits"]["0"]["sparse"]["parameters"] == 8
     main([*words, "memorize", "dfm"])
     second = json.loads(path.read_text(encoding="utf-8"))
@@ -55,9 +61,12 @@ def test_the_page_has_paired_ratios(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     figure_checks.check(figure_checks.drawn_figure(monkeypatch, lambda: main(words)))
     page = (tmp_path / "evidence" / "surface.md").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "map.png").read_bytes()[:4] == b"\x89PNG"
-    assert "| GGM | 0.19 |" in page  # 0.3 / 2 over 0.8
-    assert "| GGM | 3.00 (× 1.00) |" in page  # 0.3 / 2 over 0.1 / 2, at both instances
-    assert "of DFM those of 1,000 draws, of which as many exact rows show 0.010" in page
+    assert "| GGM | 0.14 |" in page  # 0.3 / 2 over 1.1
+    assert "| GGM | 1.50 (× 1.00) |" in page  # 0.3 / 2 over 0.1, at both instances
+    assert "| *best peer over NeurISE()* | 1.50 (GGM) |" in page
+    said = " ".join(page.split())
+    assert "those of the whole law for" in said
+    assert "of 1,000 draws for DFM. As many exact rows show 0.010." in said
     assert list(LABELS) == list(METHODS)
 
 
@@ -65,6 +74,6 @@ def test_only_complete_instances_are_compared() -> None:
     found = measured(["neurise", "memorize"], [0, 1])
     found["points"] = [point for point in found["points"] if (point["method"], point["instance"]) != ("memorize", 1)]
     assert instances_of(found) == [0]
-    np.testing.assert_allclose(means(found, "neurise", 100)[1], [[0.1, 0.05]])
+    np.testing.assert_allclose(means(found, "neurise", 100)[1], [[0.1]])
     with pytest.raises(ValueError, match="no instance yet"):
         instances_of({"points": []})
