@@ -108,6 +108,8 @@ MUTATIONS = {
     "causal: a walk forgets distances": (ATTENTION, "self.turns[place : place + 1]", "self.turns[:1]", "networks/test_causal.py"),
     "causal: dropout while rows are scored": ("modeling/row_objective.py", "logits, tokens = self._varying(network(x, y), x, weight)", "logits, tokens = self._varying(network(x, y, _), x, weight)", "modeling/test_causal_model.py"),
     "known sites: noised before they are scored": (KNOWN, "self.log_known(sites, torch.zeros_like(sites))", "self.log_known(sites, torch.ones_like(sites))", "sampling/test_row_walks.py"),
+    "noisy regressions: targets are noised too": ("energies/noisy_regressions.py", "return replace(sample_of(rows, space.states, device), features=sample_of(noisy, space.states, device).features)", "return sample_of(noisy, space.states, device)", "energies/test_noisy_regressions.py"),
+    "noisy regressions: the site itself is seen": ("energies/noisy_regressions.py", ".fill_diagonal_(False)", "", "energies/test_noisy_regressions.py"),
     "regressions: a site in the place of another": (REGRESSIONS, "places = places[busy]", "places = busy", "energies/test_regressions.py"),
 }  # fmt: skip
 

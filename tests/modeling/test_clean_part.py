@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import neurise
 from neurise.chain_law import conditional
@@ -105,3 +106,58 @@ def test_columns_with_alphabets_of_their_own_are_swept_within_them() -> None:
     drawn = model.fit(pandas.DataFrame(table), max_steps=2, verbose=False).sample(200, seed=0)
     assert set(drawn["even"]) == {"yes", "no"}
     assert float(neurise.exact.law(model, sweeps=2).sum()) == pytest.approx(1, abs=1e-9)
+
+
+def wide(n: int = 300, sites: int = 200) -> np.ndarray:
+    """Draw a chain of spins, each of which is its neighbour nine times in ten."""
+    generator = np.random.default_rng(0)
+    flips = np.where(generator.random((n, sites)) < 0.1, -1, 1)
+    flips[:, 0] = generator.choice([-1, 1], n)
+    return flips.cumprod(axis=1)
+
+
+def test_wide_sparse_networks_learn_them_unasked(tmp_path: Path) -> None:
+    x = wide()
+    model = neurise.NeurISE(network="sparse").fit(x, max_steps=3, verbose=False)
+    assert model.can_sweep
+    assert not model.knows_clean  # model.conditional is that of the likelihood
+    part = model.conditionals.clean
+    near = part.network.pair.view(200, 2, 200, 2).abs().amax((1, 3))
+    own = torch.arange(1, 199)
+    assert float(near[own, own - 1].min()) > 0.2 * float(near.max())
+    assert float(near[own, own + 1].min()) > 0.2 * float(near.max())
+    swept = model.sample(4000, seed=0, sweeps=5)
+    agree = (swept[:, 1:] == swept[:, :-1]).mean()
+    # Five standard errors of the share of agreeing neighbours in the rows.
+    assert agree == pytest.approx(0.9, abs=5 * np.sqrt(0.09 / x[:, 1:].size) + 0.01)
+    model.save(tmp_path / "model")
+    again = neurise.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.sample(20, seed=1), model.sample(20, seed=1))
+    np.testing.assert_allclose(again.log_prob(x[:5]), model.log_prob(x[:5]), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", ["no sweeps", "narrow", "labels", "gaps", "another network"])
+def test_elsewhere_they_are_not_learnt(case: str) -> None:
+    x, y, network, sweeps = wide().astype(float), None, "sparse", None
+    if case == "no sweeps":
+        sweeps = 0
+    elif case == "narrow":
+        x = x[:, :199]
+    elif case == "labels":
+        y = np.arange(len(x)) % 2
+    elif case == "gaps":
+        x[0, 0] = np.nan
+    else:
+        network = "masked"
+    model = neurise.NeurISE(network=network, width=8, corrector=neurise.Corrector(sweeps=sweeps))
+    model.fit(x, y, max_steps=2, verbose=False)
+    assert not model.can_sweep
+    assert model.sweeps_ == 0
+
+
+def test_with_a_graph_wide_ones_look_at_neighbours_alone() -> None:
+    pairs = np.stack([np.arange(199), np.arange(1, 200)], axis=1)
+    model = neurise.NeurISE(network="sparse", graph=pairs).fit(wide(), max_steps=2, verbose=False)
+    looked_at = model.conditionals.clean.looked_at()
+    assert int(looked_at.sum()) <= 2 * len(pairs)
+    assert bool(looked_at[pairs[:, 0], pairs[:, 1]].all())

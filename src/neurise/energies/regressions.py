@@ -224,9 +224,7 @@ def path(sample: Sample, mask: Tensor, only: int | None = None, work: Work | Non
 
     Where the time ends, no further fit is yielded; one that is asked for alone is then yielded as it is.
     """
-    sites, shape = sample.shape[0], sample.shape
-    noise = 0.25 if sample.outcomes == 1 else 1 - 1 / sample.outcomes
-    unit = noise * math.sqrt(math.log(20 * sites**2) * float((sample.weight.pow(2) / sample.count).sum()))
+    shape, unit = sample.shape, noise_unit(sample)
     most, current, work = most_bend(sample), marginals(sample), work or Work()
     for number, strength in enumerate(STRENGTHS):
         current = descend(sample, current, mask, penalty=strength * unit, most=most, work=work)
@@ -247,6 +245,12 @@ def path(sample: Sample, mask: Tensor, only: int | None = None, work: Work | Non
         is_over = not work.left(done=1)
         if only is not None or not is_over:
             yield freed
+
+
+def noise_unit(sample: Sample) -> float:
+    r"""Return how large the gradient of a block of pure noise may be among those of all pairs, :math:`\sqrt{\log(20\,q^2)/n}`."""
+    each = 0.25 if sample.outcomes == 1 else 1 - 1 / sample.outcomes
+    return each * math.sqrt(math.log(20 * sample.shape[0] ** 2) * float((sample.weight.pow(2) / sample.count).sum()))
 
 
 def descend(sample: Sample, start: Fit, mask: Tensor, *, penalty: float, most: float, work: Work | None = None) -> Fit:

@@ -1,8 +1,10 @@
 r"""The data's own conditionals beside a chain that looks one way, and how many sweeps with them do good.
 
 A network that answers for a whole row knows :math:`\mu(x_u \mid x_{>u})`; sweeps draw from :math:`\mu_0(x_u \mid x_{-u})`.
-These are learnt apart, by pseudo-likelihood: a linear ``sparse`` network that looks at both sides of every site. It is solved
-for and not trained, so that it takes seconds; perceptrons on top of it have not made sweeps better.
+These are learnt apart, by pseudo-likelihood. On wide data they are regressions on all other sites in rows that were noised a
+little (:mod:`neurise.energies.noisy_regressions`), elsewhere, or where the neighbours of the sites are known, a linear ``sparse``
+network that looks at both sides of every site. Both are solved for and not trained, so that they take seconds; perceptrons on
+top of them have not made sweeps better.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ import torch
 from torch import Generator, Tensor
 
 from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.network_conditionals import NetworkConditionals
 from neurise.conditionals.row_conditionals import RowConditionals
 from neurise.deadline import Work
+from neurise.energies import noisy_regressions
 from neurise.energies.regressions import Sample, sample_of
+from neurise.modeling.kinds import WIDE
+from neurise.networks.pairwise_terms import PairwiseTerms
 from neurise.networks.sparse import Sparse
 from neurise.rows import Rows, without_fold
 from neurise.sampling.corrector import correct
@@ -26,7 +32,7 @@ from neurise.sampling.reverse import sample
 
 CLEANING = 0.2
 """The share of a limited time that is kept for the data's own conditionals."""
-NUMBERS = (0, 1, 2, 4, 8, 16)
+NUMBERS = (0, 1, 2, 4, 8, 16, 32)
 """How many sweeps are tried."""
 DRAWS = 2000
 """Rows that are drawn to see what sweeps do to them."""
@@ -39,15 +45,38 @@ COLUMNS = 1024
 
 
 @torch.no_grad()
-def learn(job: Any, near: Tensor | None, work: Work) -> RowConditionals:
+def learn(job: Any, near: Tensor | None, work: Work) -> Conditionals:
     """Learn the data's own conditionals from the rows of a job; ``near`` are neighbours that are known, (sites, sites)."""
     frame: Frame = job.objective.frame
     space, device = frame.noise.space, frame.constant.device
+    if near is None and is_wide(job, near):
+        return _of_noised_rows(job, work)
     most = {} if near is None else {"parents": max(1, int(near.sum(1).max()))}
     network = Sparse(space, frame.noise.num_steps, width=0, classes=frame.classes, sides="both", **most)
     network.to(device).requires_grad_(False).reset(Generator().manual_seed(job.seed))
     network.take(network.begin(*without_fold(job.rows, job.held, 0), frame.constant < 0, work, near))
     return RowConditionals(network, frame)
+
+
+def is_wide(job: Any, near: Tensor | None) -> bool:
+    """Whether so many sites vary that errors of single conditionals add up, and regressions on all others or on neighbours that are
+    known are a matter of seconds.
+    """
+    frame: Frame = job.objective.frame
+    space, device, rows = frame.noise.space, frame.constant.device, job.rows
+    if int((frame.constant < 0).sum()) < WIDE or rows.missing is not None or rows.y is not None:
+        return False
+    return near is not None or noisy_regressions.serves(rows, space, device)
+
+
+def _of_noised_rows(job: Any, work: Work) -> NetworkConditionals:
+    frame: Frame = job.objective.frame
+    rows, varies = without_fold(job.rows, job.held, 0)[0], frame.constant < 0
+    found = noisy_regressions.fit(rows, frame.noise.space, varies, seed=job.seed, work=work)
+    terms = PairwiseTerms(frame.noise.space, frame.noise.num_steps).to(varies.device).requires_grad_(False)
+    terms.pair.copy_(found.pair)
+    terms.bias.copy_(found.bias)
+    return NetworkConditionals(terms, frame, hide_noised=False)  # at any time it sees all other sites
 
 
 @torch.no_grad()

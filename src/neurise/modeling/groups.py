@@ -91,10 +91,11 @@ class Corrector:
     Args:
         clean: share of the examples that teach conditionals of any site, which sweeps need. A network that answers for a whole
             row ("sparse", "masked", "causal") looks at one side of a site: there any value above 0 has the data's own
-            conditionals learnt apart, by regressions of every site on a few others.
+            conditionals learnt apart, by regressions of every site on others. Where "sparse" alone learns 200 sites or more, they
+            are learnt unasked, unless ``sweeps`` is given.
         sweeps: how often ``sample`` redraws all sites in the end, unless it is told otherwise; needs ``clean``, or an energy
-            that was learnt (:class:`Architecture`), whose own conditionals are used. None is 0; with
-            conditionals that were learnt apart, it is the number out of 0 … 16 that brings what is drawn nearest to rows that
+            that was learnt (:class:`Architecture`), whose own conditionals are used. 0 leaves them out. None is 0, too; with
+            conditionals that were learnt apart, it is the number out of 0 … 32 that brings what is drawn nearest to rows that
             were held back, in its energy and in its correlations, and makes neither worse (``model.sweeps_``).
         anytime: teach conditionals of any site at all times, not only those of the data, so that sweeps may also run
             between reverse steps.

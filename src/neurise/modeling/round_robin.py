@@ -542,8 +542,18 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def closing_share(self, jobs: Sequence[Job]) -> float:
         """Weighing the kinds of members takes a little; calibration is a phase of its own."""
-        cleaning = clean_part.CLEANING * bool(self.corrector.clean and self.is_of_rows)
+        cleaning = clean_part.CLEANING * self._learns_clean(jobs)
         return WEIGHING * (len(jobs) > 1 or self.solved_ is not None) + CALIBRATING * self.calibrates_ + cleaning
+
+    def _learns_clean(self, jobs: Sequence[Job]) -> bool:
+        """Whether the data's own conditionals are learnt apart: where the user asks for it, and for wide sparse networks.
+
+        Of data where each site depends on few others, these are what the chain cannot learn from few rows.
+        """
+        if self.corrector.clean:
+            return self.is_of_rows
+        is_left = self.corrector.sweeps is None and list(self.sizes_) == ["sparse"] and not self.mixes_orders_
+        return is_left and clean_part.is_wide(jobs[0], self.neighbours_)
 
     @torch.no_grad()
     def adopt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> None:
@@ -571,7 +581,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
             learnt = self._calibrated(learnt, jobs, rows, run, work)
         part: Conditionals | None = None
         self.sweeps_ = 0
-        if self.corrector.clean and self.is_of_rows and self.stopped_ not in ("interrupted", "diverged"):
+        learns_clean = self._learns_clean(jobs)
+        if learns_clean and self.stopped_ not in ("interrupted", "diverged"):
             part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
             learnt = WithClean(learnt, part)
         elif solved is not None and not learnt.has_clean:
@@ -583,7 +594,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
             learnt = KnownSites(learnt, constant, unseen=self.chain.unseen)
         # What was preferred to an energy is not corrected by it, unless the user says so.
         has_say = solved is not None and solved.clean_has_share and self.stopped_ != "interrupted"
-        is_trusted = bool(self.corrector.clean) or has_say
+        is_trusted = learns_clean or has_say
         if part is not None and self.corrector.sweeps is None and is_trusted:
             aside = without_fold(jobs[0].rows, jobs[0].held, 0)[1]
             self.sweeps_ = clean_part.best_sweeps(learnt, part, aside, seed=run.seed, work=work)
