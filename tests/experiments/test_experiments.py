@@ -12,7 +12,7 @@ from real_data import real_file
 from neurise import experiments, presets
 from neurise.experiments import SCALES, Cell, Experiment, grid, store
 from neurise.experiments._laws import LawExperiment
-from neurise.experiments._methods import build
+from neurise.experiments._methods import build, parameters_of
 from neurise.experiments.parts.summary import blocks, entry
 from neurise.modeling.groups import Architecture
 from neurise.models.neurise import NeurISE
@@ -145,6 +145,7 @@ def test_methods_have_equally_many_parameters() -> None:
     target = count_parameters(
         NeurISE(width=128, depth=2, members=1, architecture=Architecture(pairwise=False)), data.space
     )
+    assert parameters_of(128, 2, data.space) == target
     for method in (*COMPARED, "neurise_committee", "neurise_paper"):
         model = build({**given, "method": method}, data)
         assert abs(count_parameters(model, data.space) / target - 1) < 0.1

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from neurise import discovery, presets
 from neurise.experiments._method_table import METHODS
 from neurise.experiments._unknown import unknown
-from neurise.experiments.parts.method import ALONE, Method
+from neurise.experiments.parts.method import Method
 from neurise.experiments.parts.method_names import FILE, read
 
 if TYPE_CHECKING:
     from neurise.dataset import Dataset
     from neurise.modeling.model import Model
+    from neurise.space import Space
 
 SETTINGS = {
     "depth": "depth",
@@ -118,8 +119,7 @@ def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Mod
 
     ``width`` of a cell is that of NeurISE with hard noise.
     """
-    from neurise.comparison import count_parameters, match_width
-    from neurise.models.neurise import NeurISE
+    from neurise.comparison import match_width
 
     name = str(parameters.get("method", "neurise"))
     method, here = named(name), identity(name).get(METHOD_CODE)
@@ -140,5 +140,18 @@ def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Mod
     width, depth = int(parameters["width"]), int(parameters["depth"])
     if "heads" in parameters:  # the network itself is what is compared
         return model.set_params(width=width)
-    target = count_parameters(NeurISE().set_params(width=width, depth=depth, **ALONE), data.space, classes)
-    return match_width(model, target, data.space, classes)  # type: ignore[arg-type]
+    return match_width(model, parameters_of(width, depth, data.space, classes), data.space, classes)  # type: ignore[arg-type]
+
+
+def parameters_of(width: int, depth: int, space: Space, classes: int = 0) -> int:
+    """Count the parameters that all methods are to have: those of the one network of NeurISE with hard noise.
+
+    The network is named here, and not the model, so that rows of other methods do not hang on all that NeurISE is made of.
+    """
+    import torch
+
+    from neurise.networks.site_mlp import SiteMLP
+
+    with torch.device("meta"):
+        network = SiteMLP(space, space.sites, width=width, depth=depth, classes=classes, heads="site", residual=True)
+    return sum(parameter.numel() for parameter in network.parameters())
