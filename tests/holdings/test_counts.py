@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import neurise
+from neurise.holdings import is_strings
 
 ROWS = np.array([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 1]])
 TIMES = [37, 3, 10]
@@ -150,3 +153,16 @@ def test_strings_of_more_than_two_outcomes() -> None:
 def test_outcomes_that_do_not_fit_are_named(data: dict[Any, int], states: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         neurise.counts(data, states=states)
+
+
+def test_a_large_tensor_is_no_list_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To iterate over a tensor makes a tensor of every number: 33 million for the law of 25 spins."""
+
+    def walked(self: torch.Tensor) -> Iterator[torch.Tensor]:
+        raise AssertionError("the tensor was iterated over")
+
+    monkeypatch.setattr(torch.Tensor, "__iter__", walked)
+    assert not is_strings(torch.zeros(5))
+    rows = np.array([[0, 1], [1, 1]])
+    found = neurise.metrics.total_variation(rows, torch.tensor([0.0, 0.5, 0.0, 0.5]), alphabet=[0, 1])
+    assert float(found) == pytest.approx(0.0)

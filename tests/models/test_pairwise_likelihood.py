@@ -89,7 +89,7 @@ def test_the_training_loop_is_used_where_it_is_asked_for() -> None:
     for params, options in [*asked, ({}, {"max_steps": 3})]:
         model = Pairwise(steps=3, **params).fit(X, verbose=False, **options)
         assert model.stopped_ == "steps", params
-    both = Pairwise(l2=1e-3, estimator="maximum_likelihood").fit(X, max_steps=3, verbose=False)
+    both = Pairwise(estimator="maximum_likelihood").fit(X, max_steps=3, verbose=False)
     assert both.stopped_ == "solved"
 
 
@@ -146,3 +146,10 @@ def test_a_large_narrow_lattice_is_exact() -> None:
     log_prob = true.log_weight(torch.tensor(X > 0).byte()).numpy() - Elimination(true, plan).log_z
     assert 0 < (model.log_prob(X) - log_prob).sum() < 150
     assert model.sample(10, seed=0).shape == (10, 36)
+
+
+@pytest.mark.parametrize("given", [{"l1": 0.1}, {"l2": 1.0}, {"loss": "screening"}])
+def test_what_the_likelihood_has_no_use_for_is_refused(given: dict[str, Any]) -> None:
+    name = next(iter(given))
+    with pytest.raises(ValueError, match=rf"'maximum_likelihood' has no use for {name}="):
+        neurise.Pairwise(estimator="maximum_likelihood", **given).fit([[0, 1], [1, 0], [1, 1]] * 10, verbose=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import oracles
 import pytest
 import torch
 
-from neurise import NeurISE
+from neurise import NeurISE, datasets
 from neurise.interactions import Interactions
 from neurise.modeling.groups import Architecture
 from neurise.space import Space
@@ -60,7 +61,7 @@ def test_errors_are_those_of_repeated_samples(states: int) -> None:
 def test_a_model_without_energy_says_how_to_ask_it() -> None:
     x = torch.randint(2, (40, 3), generator=torch.Generator().manual_seed(0)).numpy()
     model = NeurISE(**{**SMALL, "architecture": Architecture()})
-    with pytest.raises(AttributeError, match=r"structure\.recover"):
+    with pytest.raises(AttributeError, match="not fitted yet"):
         _ = model.structure_
     with pytest.raises(AttributeError, match=r"structure\.recover"):
         _ = model.fit(x, verbose=False).structure_
@@ -74,3 +75,19 @@ def test_labels_have_fields_of_their_own_whose_mean_is_given() -> None:
     assert np.isfinite(found.fields).all()
     assert found.fields.shape == (4,)
     assert Space(4, 2) == law.space
+
+
+def test_an_energy_without_a_share_is_not_the_structure_of_the_model() -> None:
+    """Counts alone answer for three measured qubits: couplings of the energy beside them would be those of another law."""
+    data = datasets.ghz(3)
+    model = NeurISE().fit(data.sample(2000, seed=0), seed=0, verbose=False)
+    assert model.shares_ == {"counts": 1.0}
+    with pytest.raises(AttributeError, match="gave the energy of this NeurISE no share"):
+        _ = model.structure_
+    assert not hasattr(NeurISE(), "structure_")
+    with pytest.warns(UserWarning, match=r"sweeps=2 draw from the energy, to which held-back rows gave no share"):
+        model.sample(5, seed=0, sweeps=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.sample(5, seed=0)
+        model.sample(5, seed=0, sweeps=0)

@@ -119,5 +119,17 @@ def test_mistakes(programmed: Any, message: str) -> None:
 def test_it_warns_where_most_programmed_couplings_were_not_seen() -> None:
     told = np.triu(np.ones((4, 4)), 1)
     learnt = np.where(np.arange(16).reshape(4, 4) == 1, 1.7, 0.0)
-    with pytest.warns(UserWarning, match="5 of 6 programmed couplings were learnt as exactly 0"):
+    with pytest.warns(UserWarning, match="5 of 6 programmed couplings were not learnt"):
         effective_temperature(learnt + learnt.T, np.full((4, 4), 0.1), told + told.T)
+    rounded = learnt + np.where(learnt == 0, 1e-17, 0.0)  # as ratios of probabilities leave it
+    with pytest.warns(UserWarning, match="5 of 6 programmed couplings were not learnt"):
+        effective_temperature(rounded + rounded.T, np.full((4, 4), 0.1), told + told.T)
+
+
+def test_it_warns_where_couplings_have_no_error() -> None:
+    """As those that a graph was found without."""
+    told = np.triu(np.ones((4, 4)), 1)
+    errors = np.full((4, 4), 0.1)
+    errors[0, 1:] = errors[1:, 0] = np.nan
+    with pytest.warns(UserWarning, match="3 of 6 programmed couplings were not learnt"):
+        effective_temperature(np.ones((4, 4)), errors, told + told.T)

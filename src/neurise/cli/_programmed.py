@@ -57,7 +57,7 @@ def _table(path: Path, separator: str) -> dict[tuple[Any, Any], float]:
     couplings: dict[tuple[Any, Any], float] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for number, line in enumerate(csv.reader(file, delimiter=separator), start=1):
-            if not line or (number == 1 and not _is_number(line[-1])):  # a header
+            if not line or (number == 1 and not any(map(_is_number, line))):  # a header
                 continue
             if len(line) != 3 or not _is_number(line[2]):
                 raise ValueError(

@@ -124,7 +124,11 @@ def _report(title: str, found: Structure, result: Comparison | None, figure: Pat
     facts: dict[str, str] = {
         "edges": f"{len(order)} of {sites * (sites - 1) // 2} pairs{more}",
         "rule": found.rule if found.threshold is None else f"{found.rule}: strength above {found.threshold:.3f}",
-        "contexts": f"{found.rows:,} distinct rows",
+        **(
+            {"contexts": f"{found.rows:,} distinct rows"}
+            if found.errors_by == "counting"
+            else {"learnt from": f"{found.rows:,} rows"}
+        ),
     }
     if found.field_errors is not None and found.states == 2:
         facts["fields"] = _strongest_fields(found)

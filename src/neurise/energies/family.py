@@ -156,33 +156,39 @@ class Family:
             torch.zeros(self.size, dtype=torch.float64),
         )
 
-    def mean_of(self, samples: list[Tensor], shares: Tensor) -> Tensor:
-        """Return the mean of f over samples of each class, (size,)."""
+    def mean_of(self, samples: list[Tensor], shares: Tensor, power: int = 1) -> Tensor:
+        """Return the mean of f, or of a power of it, over samples of each class, (size,)."""
         total = torch.zeros(self.size, dtype=torch.float64)
         for kind, x in enumerate(samples):
-            total += self.sums(x, torch.full((len(x),), float(shares[kind]) / len(x), dtype=torch.float64), kind)
+            total += self.sums(x, torch.full((len(x),), float(shares[kind]) / len(x), dtype=torch.float64), kind, power)
         return total
 
-    def sums(self, x: Tensor, weight: Tensor, kind: int) -> Tensor:
-        """Return the sum of f with weights, by one product over the columns."""
-        shown = self.shown(x)
+    def sums(self, x: Tensor, weight: Tensor, kind: int, power: int = 1) -> Tensor:
+        """Return the sum of f, or of a power of it, with weights, by one product over the columns."""
+        shown = self.shown(x) ** power
         products = (shown * weight[:, None]).T @ shown
         own = torch.zeros(self.kinds, shown.shape[1], dtype=torch.float64)
         own[kind] = weight @ shown
         first, second, _ = self.pairs.unbind(1)
         return torch.cat([own.flatten(), products[first, second]])
 
-    def covariance(self, samples: list[Tensor], shares: Tensor) -> Tensor:
-        """Return the mean over the classes of the covariance of f in samples of each, (size, size): the Fisher information."""
-        total = torch.zeros(self.size, self.size, dtype=torch.float64)
-        step = max(1, BLOCK // max(1, self.size))
+    def covariance(self, samples: list[Tensor], shares: Tensor, other: Family | None = None) -> Tensor:
+        """Return the mean over the classes of the covariance of f in samples of each, (size, size): the Fisher information.
+
+        With ``other``, it is that with the f of another family of the same space, (size, size of the other).
+        """
+        total = torch.zeros(self.size, (other or self).size, dtype=torch.float64)
+        step = max(1, BLOCK // max(total.shape))
         for kind, x in enumerate(samples):
-            mean, square = torch.zeros(self.size, dtype=torch.float64), torch.zeros_like(total)
+            square = torch.zeros_like(total)
+            mean, beside = square.new_zeros(total.shape[0]), square.new_zeros(total.shape[1])
             for part in range(0, len(x), step):
                 found = self.features(x[part : part + step], kind).float()  # whole numbers for spins, and exact
+                also = found if other is None else other.features(x[part : part + step], kind).float()
                 mean += found.sum(0).double() / len(x)
-                square += (found.T @ found).double() / len(x)
-            total += shares[kind] * (square - torch.outer(mean, mean))
+                beside += also.sum(0).double() / len(x)
+                square += (found.T @ also).double() / len(x)
+            total += shares[kind] * (square - torch.outer(mean, beside))
         return total
 
 

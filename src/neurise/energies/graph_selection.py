@@ -7,11 +7,14 @@ covariance with S. The difference g of its mean from that of the data, beyond wh
 
 nats, M being the number of draws. Pairs that would add more than they cost join.
 
-**Decimation.** A pair whose loss would lower the likelihood by less than it costs,
+**Decimation.** A pair whose loss would lower the likelihood by less than it costs, τ, is dropped, the weakest half of such pairs
+at a time since one may stand in for another, and the likelihood is maximised again. What a loss would cost is estimated by
 
-.. math:: \tfrac12\, J_{ij}^\top\, \Sigma_{ij}^{-1} J_{ij} < \tau_{ij}, \qquad \Sigma = (N F + c)^{-1},
+.. math:: \max\bigl\{\tfrac12\, J_{ij}^\top\, \Sigma_{ij}^{-1} J_{ij},\; N\, I(x_i; x_j \mid \text{the rest})\bigr\}, \qquad
+   \Sigma = (N F + c)^{-1}.
 
-is dropped, the weakest half of such pairs at a time since one may stand in for another, and the likelihood is maximised again.
+The first is the second order of the likelihood, which says nothing where couplings are so strong that they exclude states. The
+second (:mod:`neurise.energies.pair_information`) is no more than the whole: no law without the pair is nearer.
 :math:`\tau = \tfrac12 d \log N` for d couplings is the Bayesian criterion; lower ones keep what pays in prediction.
 """
 
@@ -25,7 +28,7 @@ import torch
 from torch import Tensor
 
 from neurise.deadline import Work
-from neurise.energies import maximum_likelihood
+from neurise.energies import maximum_likelihood, pair_information
 from neurise.energies.exact_laws import exact_laws
 from neurise.energies.family import Family
 from neurise.energies.maximum_likelihood import Aim, Fit, Prior
@@ -37,6 +40,8 @@ LEAST_RISE = 0.1
 """Nats of all rows by which a round of growth must be better to count."""
 WORTHLESS = 0.2
 """Pairs that are worth so small a share of their cost are dropped all at once."""
+EXPLAINED, FEW_PAIRS = 0.8, 1024
+"""The share of the variance of a pair that those which are there explain at most, where there are more pairs than so many."""
 AT_ONCE = 256
 """Absent pairs that are judged at a time."""
 
@@ -79,15 +84,15 @@ class Rule:
         return found.count * found.value - float(self.price(found.family).sum())
 
 
-def decimate(found: Fit, aim: Aim, rule: Rule) -> Fit:
+def decimate(found: Fit, aim: Aim, rule: Rule, needed: set[tuple[int, int]] | None = None) -> Fit:
     """Drop pairs that are worth less than they cost, until there are none.
 
-    The curvature says which may go. It underrates strong couplings, so that the likelihood has the last word: where too
-    much was lost, half as many go, and a pair that may not go alone stays for good.
+    An estimate says which may go, and the likelihood has the last word: where too much was lost, half as many go, and a pair
+    that may not go alone stays for good; it joins ``needed``.
     """
-    needed, most = set[tuple[int, int]](), len(found.family.edges)
+    needed, most = set() if needed is None else needed, len(found.family.edges)
     while True:
-        costs = wald(found) / rule.price(found.family)
+        costs = worth(found, aim.shares, rule.seed) / rule.price(found.family)
         free = np.array([tuple(pair) not in needed for pair in found.family.edges.tolist()], dtype=bool)
         weak = np.flatnonzero((costs < 1) & free)
         order = weak[np.argsort(costs[weak], kind="stable")]
@@ -110,11 +115,12 @@ def decimate(found: Fit, aim: Aim, rule: Rule) -> Fit:
 
 def grow(found: Fit, aim: Aim, rule: Rule) -> Fit:
     """Add pairs and drop pairs in turn while the criterion rises."""
+    needed = set[tuple[int, int]]()
     while rule.work.left():
         laws = wider(found, aim, rule)
         if laws is None:
             break
-        more = decimate(rule.fit(laws, aim, found.family.carried(found.theta, laws.family)), aim, rule)
+        more = decimate(rule.fit(laws, aim, found.family.carried(found.theta, laws.family)), aim, rule, needed)
         if rule.height(more) <= rule.height(found) + LEAST_RISE:
             break
         found = more
@@ -127,7 +133,7 @@ def wider(found: Fit, aim: Aim, rule: Rule) -> ExactLaws | None:
     A site is in one new pair at most: what one pair explains need not be explained by its neighbours too.
     """
     family = found.family
-    absent = absent_from(family)
+    absent = promising(found, absent_from(family), aim, rule)
     gains = additions(found, absent, aim, seed=rule.seed) / rule.price(absent)
     taken, joined = set[int](), list[list[int]]()
     for place in np.argsort(-gains, kind="stable").tolist():
@@ -148,6 +154,26 @@ def wider(found: Fit, aim: Aim, rule: Rule) -> ExactLaws | None:
     return None
 
 
+def promising(found: Fit, absent: Family, aim: Aim, rule: Rule) -> Family:
+    r"""Leave out absent pairs that would hardly pay even if the pairs that are there explained most of what varies in them.
+
+    A pair adds about :math:`\tfrac12 g^2 / (v (1 - R^2))`, with the difference g of its mean and the variance v of that, of which
+    the pairs that are there explain the share R². Here all R² are ``EXPLAINED``; a few pairs are looked at one by one anyway.
+    """
+    if len(absent.edges) <= FEW_PAIRS:
+        return absent
+    fields, draws, rng = absent.num_fields, LEAST_DRAWS, np.random.default_rng(rule.seed)
+    samples = [
+        one.draw(max(2, round(draws * share)), rng)
+        for share, one in zip(aim.shares.tolist(), found.solved, strict=True)
+    ]
+    mean, square = absent.mean_of(samples, aim.shares)[fields:], absent.mean_of(samples, aim.shares, power=2)[fields:]
+    gap, varies = absent.mean(aim.rows)[fields:] - mean, (square - mean**2).clamp(min=maximum_likelihood.SMOOTH)
+    each = 0.5 * gap**2 / (varies * (1 / found.count + 1 / draws))
+    gains = each.new_zeros(len(absent.edges)).index_add_(0, absent.pairs[:, 2], each).numpy()
+    return absent.restricted(gains > (1 - EXPLAINED) * rule.price(absent))[0]
+
+
 def absent_from(family: Family) -> Family:
     """Return the family of the pairs that are not there."""
     there = np.zeros((family.space.sites, family.space.sites), dtype=bool)
@@ -158,29 +184,30 @@ def absent_from(family: Family) -> Family:
 
 def additions(found: Fit, absent: Family, aim: Aim, *, seed: int = 0) -> np.ndarray:
     """Return what each absent pair would add to the log-likelihood of all rows, in nats, (pairs,)."""
-    family, rng = found.family, np.random.default_rng(seed)
+    family, smooth, rng = found.family, maximum_likelihood.SMOOTH, np.random.default_rng(seed)
     draws = int(min(MOST_DRAWS, max(LEAST_DRAWS, 2 * found.count)))
     samples = [
         one.draw(max(2, round(draws * s)), rng) for s, one in zip(aim.shares.tolist(), found.solved, strict=True)
     ]
-    gains, noise = np.empty(len(absent.edges)), 1 / found.count + 1 / draws
+    noise, fields = 1 / found.count + 1 / draws, family.num_fields
+
+    def missed(one: Family) -> Tensor:
+        return one.mean(aim.rows) - one.mean_of(samples, aim.shares)
+
+    inside = family.covariance(samples, aim.shares) + smooth * torch.eye(family.size, dtype=torch.float64)
+    factor, known, gap = torch.linalg.lu_factor(inside), missed(family), missed(absent)[fields:]
+    gains, ends = np.empty(len(absent.edges)), np.cumsum(absent.numbers)
     for start in range(0, len(gains), AT_ONCE):
         part = Family(family.space, absent.edges[start : start + AT_ONCE], family.classes)
-        both = Family(family.space, np.concatenate([family.edges, part.edges]), family.classes)
-        joint = both.covariance(samples, aim.shares)
-        gap = both.mean(aim.rows) - both.mean_of(samples, aim.shares)
-        across = joint[family.size :, : family.size]
-        inside = (
-            joint[: family.size, : family.size]
-            + torch.eye(family.size, dtype=torch.float64) * maximum_likelihood.SMOOTH
-        )
+        across = family.covariance(samples, aim.shares, part)[:, fields:]
         # What the draws miss of the moments that are known explains part of what they miss of the others.
-        slope = torch.linalg.solve(inside, across.T).T
-        left = (joint[family.size :, family.size :] - slope @ across.T) * noise
-        gap = gap[family.size :] - slope @ gap[: family.size]
-        left += torch.eye(len(gap), dtype=torch.float64) * maximum_likelihood.SMOOTH * noise
+        slope = torch.linalg.lu_solve(*factor, across)
+        left = part.covariance(samples, aim.shares)[fields:, fields:] - slope.T @ across
+        left = (left + smooth * torch.eye(len(left), dtype=torch.float64)) * noise
+        first = int(ends[start] - absent.numbers[start])
+        rest = gap[first : first + len(left)] - slope.T @ known
         gains[start : start + AT_ONCE] = [
-            0.5 * float(gap[own] @ torch.linalg.solve(left[own, own], gap[own])) for own in _places(part.numbers)
+            0.5 * float(rest[own] @ torch.linalg.solve(left[own, own], rest[own])) for own in _places(part.numbers)
         ]
     return gains
 
@@ -195,6 +222,11 @@ def wald(found: Estimate) -> np.ndarray:
             for own in _places(found.family.numbers)
         ]
     )
+
+
+def worth(found: Fit, shares: Tensor, seed: int = 0) -> np.ndarray:
+    """Estimate what the loss of each pair would cost, in nats of all rows, (pairs,)."""
+    return np.asarray(np.maximum(wald(found), found.count * pair_information.of(found, shares, seed=seed)))
 
 
 def _places(numbers: np.ndarray) -> list[slice]:

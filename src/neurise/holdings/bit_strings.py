@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from neurise import checks
 from neurise.holdings.holding import Holding
@@ -69,6 +70,8 @@ def is_strings(data: Any) -> bool:
     """Whether something is a list of texts, or an array or a column of them."""
     if isinstance(data, list | tuple):
         return bool(data) and isinstance(data[0], str)
+    if isinstance(data, Tensor):  # holds no texts; and to begin to iterate over one makes a tensor of every number
+        return False
     return getattr(data, "ndim", 0) == 1 and len(data) > 0 and isinstance(next(iter(data)), str)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -138,12 +139,17 @@ class ChainModel(Model):
         """The couplings, fields and graph of the energy, where one was learnt: a :class:`neurise.structure.Structure`.
 
         Its errors come from the Fisher information, given the graph. Any other model is asked by
-        :func:`neurise.structure.recover`.
+        :func:`neurise.structure.recover`, and so is one whose energy held-back rows gave no share.
         """
-        found = self._energy
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(X) first")
+        found, way_out = self._energy, "neurise.structure.recover(model, X) finds couplings"
         if found is None:
+            raise AttributeError(f"this {type(self).__name__} has learnt no energy; {way_out}")
+        if self._energy_is_rejected:
             raise AttributeError(
-                f"this {type(self).__name__} has learnt no energy; neurise.structure.recover(model, X) finds couplings"
+                f"held-back rows gave the energy of this {type(self).__name__} no share, so that its couplings are not those "
+                f"of the model; {way_out}"
             )
         return discovery.found("neurise.structure", "of_energy")(found, self.schema_)
 
@@ -152,6 +158,11 @@ class ChainModel(Model):
         """The energy, where one was learnt."""
         learnt = self.conditionals_.modules() if self.__sklearn_is_fitted__() else ()
         return next((part for part in learnt if isinstance(part, EnergyConditionals)), None)
+
+    @property
+    def _energy_is_rejected(self) -> bool:
+        """Whether an energy was learnt that the model's answers do not come from."""
+        return False
 
     def _products_told(self) -> str | None:
         """List the products of three and four sites that an energy has, the strongest first; None without any."""
@@ -212,6 +223,12 @@ class ChainModel(Model):
         """Return how many sweeps run at which times: the user's wish, or what ``fit`` chose."""
         chosen = self.sweeps_ if self.corrector.sweeps is None else self.corrector.sweeps
         wanted = chosen if sweeps is None else sweeps
+        if np.any(wanted) and self._energy_is_rejected and not self.corrector.clean:
+            warnings.warn(
+                f"sweeps={wanted!r} draw from the energy, to which held-back rows gave no share: samples may be far from the "
+                "data; leave sweeps out, or fit with corrector__clean=0.25",
+                stacklevel=4,
+            )
         if checks.is_number(wanted) and wanted == 0:
             return {}
         anytime = bool(self.fitted_params_["corrector"].anytime)

@@ -354,6 +354,11 @@ class RoundRobinModel(ChainModel, TrainedModel):
         """How much of the answer comes from each kind of member."""
         return learnt_networks.shares(self.conditionals_.description())
 
+    @property
+    def _energy_is_rejected(self) -> bool:
+        """Whether rows held back gave the energy no share."""
+        return self._energy is not None and "energy" not in self.shares_
+
     # --- training --------------------------------------------------------------------------------------------------
 
     def frame(self) -> Frame:

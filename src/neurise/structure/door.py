@@ -40,6 +40,10 @@ def ask(model: Any, data: Any, *, y: Any, cycle: int | None, rows: int | None, s
     if rows is not None and (isinstance(rows, bool) or rows != int(rows) or rows < 1):
         raise ValueError(f"rows must be a positive whole number, got {rows!r}")
     check_one_alphabet(getattr(getattr(model, "schema_", None), "alphabet", None))
+    if y is not None and not isinstance(y, str | bytes) and np.ndim(y):
+        raise ValueError(
+            f"y has {np.size(y)} labels; recover takes one, that of the class whose couplings are asked for"
+        )
     X, weights, name = _rows(data, seed)
     known = getattr(model, "space_", None)
     if known is not None and known.sites != X.shape[1]:

@@ -13,6 +13,11 @@ import numpy as np
 from neurise import shown
 from neurise.dataset import Dataset
 
+ZERO = 1e-9
+"""Couplings that are smaller than this share of the strongest are 0, but for rounding."""
+MOST_UNSEEN = 0.1
+"""The share of programmed couplings that may be missing without a warning."""
+
 
 @dataclass(frozen=True)
 class Temperature:
@@ -81,10 +86,13 @@ def effective_temperature(
             "nothing to take a temperature from"
         )
     x, y, weight = told[usable], couplings[usable], 1 / errors[usable] ** 2
-    if (unseen := int((y == 0).sum())) > count / 2:
+    whole = int(np.triu(told != 0, 1).sum())
+    unseen = whole - count + int((np.abs(y) <= ZERO * np.abs(y).max()).sum())
+    if unseen > MOST_UNSEEN * whole:
         warnings.warn(
-            f"{unseen:,} of {count:,} programmed couplings were learnt as exactly 0: the model has not seen them, so that the "
-            "slope is no temperature; learn from more reads, or from the graph (graph=), or with Pairwise()",
+            f"{unseen:,} of {whole:,} programmed couplings were not learnt: they are 0, or have no error. Those that were are "
+            "the stronger ones, so that the slope is biased; learn on the graph of the programmed couplings "
+            "(NeurISE(graph=…), Pairwise(edges=…)), or from more reads",
             stacklevel=2,
         )
     power = float((weight * x * x).sum())

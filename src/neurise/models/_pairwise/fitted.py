@@ -46,6 +46,10 @@ class FittedEnergy(TrainedModel):
                 checks.not_negative(name, getattr(self, name))
         if self.estimator is not None:
             checks.one_of("estimator", self.estimator, ESTIMATORS)
+        if self.estimator == "maximum_likelihood" and (asked := self._of_the_loss()):
+            raise ValueError(
+                f"estimator='maximum_likelihood' has no use for {asked}, of the training by a loss; leave one of the two out"
+            )
         if self.sweeps is not None:
             checks.count("sweeps", self.sweeps, checks.MOST_STEPS)
         if not isinstance(self.loss, str):
@@ -70,11 +74,16 @@ class FittedEnergy(TrainedModel):
             return float(self.l2)
         return self.schema_.space.states**2 / (8 * max(1, self.schema_.count))
 
+    def _of_the_loss(self) -> str:
+        """Name the parameters that were given and matter to the training by a loss alone; nothing is the empty text."""
+        given = {"loss": self.loss != "cross_entropy", "l1": bool(self.l1), "l2": self.l2 is not None}
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name, asked in given.items() if asked)
+
     def _likely(self, run: Run) -> bool:
         """Whether the likelihood is to be maximised if it can be."""
         if self.estimator is not None:
             return self.estimator == "maximum_likelihood"
-        if self.loss != "cross_entropy" or self.l1 or self.l2 is not None:
+        if self._of_the_loss():
             return False
         return run.max_steps is None and run.callback is None and run.checkpoint is None
 
