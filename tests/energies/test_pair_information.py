@@ -106,3 +106,18 @@ def test_pairs_that_pay_are_promising(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = {tuple(pair) for pair in absent.edges[pays].tolist()}
     assert {(2, 5), (0, 7)} <= wanted <= {tuple(pair) for pair in fewer.edges.tolist()}
     assert len(fewer.edges) < len(absent.edges)
+
+
+def test_pairs_without_which_no_sums_can_be_done_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An order of elimination is a guess, and may be wider for fewer pairs."""
+    x = Space(5, 2).uniform(500, generator=torch.Generator().manual_seed(0))
+    found, aim = fitted(Family.dense(Space(5, 2)), Rows(x))
+    rule = graph_selection.Rule(5.0, 5.0, Prior(0.1))
+    assert len(decimate(found, aim, rule).family.edges) == 0  # nothing interacts
+    ordinary = graph_selection.exact_laws
+
+    def narrow(family: Family, device: torch.device | None = None) -> object:
+        return None if len(family.edges) < 4 else ordinary(family, device)
+
+    monkeypatch.setattr(graph_selection, "exact_laws", narrow)
+    assert len(decimate(found, aim, rule).family.edges) == 4

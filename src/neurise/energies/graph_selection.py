@@ -103,9 +103,9 @@ def decimate(found: Fit, aim: Aim, rule: Rule, needed: set[tuple[int, int]] | No
         kept[gone] = False
         family, places = found.family.restricted(kept)
         laws = exact_laws(family, _device_of(found.laws))
-        assert laws is not None  # fewer pairs are never wider
-        fewer = rule.fit(laws, aim, found.theta[places])
-        if rule.height(fewer) >= rule.height(found):
+        # An order of elimination is looked for anew: now and then that for fewer pairs is wider.
+        fewer = None if laws is None else rule.fit(laws, aim, found.theta[places])
+        if fewer is not None and rule.height(fewer) >= rule.height(found):
             found, most = fewer, 2 * len(gone)
         elif len(gone) == 1:
             needed.add(tuple(found.family.edges[gone[0]].tolist()))
