@@ -2,10 +2,16 @@
 
 from typing import Any
 
+from jupyter_cache import get_cache
 from sphinx.application import Sphinx
 from sphinx.util.parallel import make_chunks
 
 SLOW = ("tutorials/", "start/tour")
+
+
+def create_cache(app: Sphinx) -> None:
+    """Create the database of executed notebooks before several processes look for it: two that create it collide."""
+    _ = get_cache(app.config.nb_execution_cache_path).db
 
 
 def spread(app: Sphinx, _: Any, names: list[str]) -> None:
@@ -18,5 +24,6 @@ def spread(app: Sphinx, _: Any, names: list[str]) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx."""
+    app.connect("builder-inited", create_cache)
     app.connect("env-before-read-docs", spread)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

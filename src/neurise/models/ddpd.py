@@ -35,7 +35,7 @@ class DDPD(JointModel):
 
     so that the planner chooses where, and the denoiser what. For perfect networks these are the rates of :class:`DFM` with the
     uniform source. Each of the two networks has the given width and depth: at equal width there are twice as many parameters
-    as in another method, and :func:`neurise.comparison.match_width` finds the width at which there are as many.
+    as in another method, and ``neurise.comparison.match_width`` finds the width at which there are as many.
 
     With perfect networks the law of the samples of "planned" and "parallel" comes near the data like 1 / ``sampling_steps``.
     That of "adaptive" need not: every step of it changes a site, whether the rates ask for it or not, and from a row of few
