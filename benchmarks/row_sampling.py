@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from pathlib import Path
 
 import torch
 
@@ -16,6 +18,8 @@ from neurise import discovery
 from neurise.bench.clock import timed
 from neurise.conditionals.base import Frame
 from neurise.conditionals.row_conditionals import RowConditionals
+from neurise.experiments._code import machine, script_version
+from neurise.files import write_text
 from neurise.noise.round_robin import RoundRobin
 from neurise.sampling.reverse import METHODS, sample, serves
 from neurise.space import Space
@@ -63,8 +67,15 @@ def main() -> None:
     for other in others:
         print(f"tokens that differ between forms: {float((first != other).float().mean()):.2e}")
     if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"torch": torch.__version__, **vars(arguments), "rows_per_second": found}, file, indent=1)
+        made = {
+            "command": " ".join(["python benchmarks/row_sampling.py", *sys.argv[1:]]),
+            "code": script_version(__file__),
+            "machine": machine(arguments.device),
+            "rows": [
+                {"network": arguments.network, "method": name, "rows_per_second": rate} for name, rate in found.items()
+            ],
+        }
+        write_text(Path(arguments.json), json.dumps(made, indent=1))
 
 
 if __name__ == "__main__":

@@ -112,8 +112,10 @@ def test_pair_expectations_are_the_expectations_of_pairs(name: str) -> None:
     value, error = povm.pair_expectations(rows, "Z", name)
     for i, j in itertools.combinations(range(5), 2):
         one = povm.expectation(rows, {i: "Z", j: "Z"}, name)
-        assert value[i, j] == value[j, i] == pytest.approx(one.value, rel=1e-9)
-        assert error[i, j] == error[j, i] == pytest.approx(one.standard_error, rel=1e-6)  # from a difference of squares
+        # A product may round its two triangles differently.
+        assert (value[i, j], value[j, i]) == pytest.approx((one.value, one.value), rel=1e-9)
+        both = (one.standard_error, one.standard_error)
+        assert (error[i, j], error[j, i]) == pytest.approx(both, rel=1e-6)  # from a difference of squares
     np.testing.assert_allclose(np.diag(value), 1, atol=1e-12)
     # √(1 − 1) from roundings of 1e-15 or so
     np.testing.assert_allclose(np.diag(error), 0, atol=1e-7)

@@ -572,7 +572,7 @@ class RoundRobinModel(ChainModel, TrainedModel):
 
     def _learnt(self, jobs: Sequence[Job], rows: Rows, run: Run, work: Work) -> Conditionals:
         """Return what the members of all jobs of one order say together, and what was solved for."""
-        solved, together = self.solved_, None
+        solved, together, learns_clean = self.solved_, None, self._learns_clean(jobs)
         if not any(map(attrgetter("is_meta"), jobs[0].objective.network.parameters())):  # else they were never trained
             together = self._together(jobs, run=run, work=work)
         learnt, shares = (None if together is None else together.conditionals), {NETWORKS: 1.0}
@@ -586,7 +586,6 @@ class RoundRobinModel(ChainModel, TrainedModel):
             learnt = self._calibrated(learnt, jobs, rows, run, work)
         part: Conditionals | None = None
         self.sweeps_ = 0
-        learns_clean = self._learns_clean(jobs)
         if learns_clean and self.stopped_ not in ("interrupted", "diverged"):
             part = clean_part.learn(jobs[0], self.neighbours_, work.part(0.5))
             learnt = WithClean(learnt, part)

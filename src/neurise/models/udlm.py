@@ -38,8 +38,7 @@ class PredictedScore(UniformScore):
 
     def log_score(self, output: Tensor, sigma: Tensor, x: Tensor) -> Tensor:
         """Return the logarithm of the ratio of the mixtures, 0 at the present token."""
-        sizes = torch.as_tensor(self.sizes(x.device), dtype=torch.float64, device=x.device)
-        log_spread = torch.log(-torch.expm1(-sigma))[:, None] - sizes.log()  # (n, 1) or (n, sites)
+        log_spread = torch.log(-torch.expm1(-sigma)[:, None] / self.sizes(x.device))  # (n, 1) or (n, sites)
         kept = output.log_softmax(-1) - sigma.to(output.dtype)[:, None, None]
         mixed = torch.logaddexp(kept, log_spread.to(output.dtype)[..., None])
         present = mixed.gather(-1, x.long()[..., None])

@@ -134,7 +134,8 @@ class RoundRobin(Turns):
 
         ``law`` is (..., states) float64, and so is the answer. Without u, p is the length of the law.
         """
-        keep = torch.pow(torch.tensor(self.keep_prob, dtype=torch.float64, device=law.device), visits)[..., None]
+        once = torch.full((), self.keep_prob, dtype=torch.float64, device=law.device)  # made there: steps are captured
+        keep = torch.pow(once, visits)[..., None]
         if u is None or self.space.sizes is None:
             return torch.log(keep * law + (1 - keep) / law.shape[-1])
         return torch.log(keep * law + (1 - keep) * self._own_uniform(law.device)[u])
