@@ -12,6 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from variants import CASES
 
+import neurise
 from neurise import discovery
 from neurise.modeling.trained import TrainedModel
 from neurise.training import step as training_step
@@ -45,19 +46,21 @@ TRAINED = [
 ]
 
 
-def trained(name: str) -> Any:
-    kind, settings = CASES[name]
-    leaves = discovery.find("neurise.models", kind).leaves()
+def fit(name: str, models: int) -> None:
+    kind = discovery.find("neurise.models", CASES[name][0])
     quick = {"width": 4, "depth": 1, "training__batch_size": 8}
-    model = discovery.find("neurise.models", kind)().set_params(
-        **{**{key: value for key, value in quick.items() if key in leaves}, **settings}
-    )
+    settings = {key: value for key, value in quick.items() if key in kind.leaves()} | CASES[name][1]
     X = np.random.default_rng(0).integers(0, 3, (60, 4))
-    return model.fit(X, max_steps=3, device="cpu", verbose=False, seed=0)
+    options = {"max_steps": 3, "device": "cpu", "verbose": False}
+    if models == 1:
+        kind().set_params(**settings).fit(X, seed=0, **options)
+    else:
+        neurise.fit_many([kind().set_params(**settings) for _ in range(models)], [X] * models, **options)
 
 
+@pytest.mark.parametrize("models", [1, 2])
 @pytest.mark.parametrize("name", TRAINED)
-def test_a_step_neither_reads_from_the_host_nor_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_neither_reads_from_the_host_nor_back(name: str, models: int, monkeypatch: pytest.MonkeyPatch) -> None:
     own, seen = training_step.Step._step, list[int]()
 
     def watched(step: Any) -> torch.Tensor:
@@ -70,5 +73,5 @@ def test_a_step_neither_reads_from_the_host_nor_back(name: str, monkeypatch: pyt
             return own(step)
 
     monkeypatch.setattr(training_step.Step, "_step", watched)
-    trained(name)
+    fit(name, models)
     assert len(seen) >= 3 or name == "screened pairs"  # which is solved for

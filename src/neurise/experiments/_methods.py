@@ -32,6 +32,7 @@ SETTINGS = {
     "noise": "noise",
     "heads": "architecture__heads",
     "site_input": "architecture__site_input",
+    "sites_per_row": "chain__stretch",
 }
 """Parameters of a cell that are handed to the model, where it has them, and their names there."""
 
@@ -134,6 +135,8 @@ def build(parameters: Mapping[str, Any], data: Dataset, classes: int = 0) -> Mod
     wanted = {"learning_rate": LEARNING_RATE, **parameters}
     known = kind.leaves()
     given = {new: wanted[name] for name, new in SETTINGS.items() if name in wanted and new in known}
+    if "chain__stretch" in given:  # ``batch_size`` counts rows, for every method; that of these models counts questions
+        given["training__batch_size"] *= given["chain__stretch"]
     model = method.make(**given, alphabet=data.symbols.tolist())
     if "width" not in kind.parameters() or "width" in method.settings:
         return model
