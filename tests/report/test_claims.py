@@ -62,6 +62,18 @@ def test_what_rows_do_not_tell_is_open(kind: str) -> None:
     assert reason[kind] in verdict.reason
 
 
+@pytest.mark.parametrize(("cut", "words"), [("neurise_paper", (CONFIRMED, OPEN)), ("sedd", (OPEN, REFUTED))])
+def test_a_training_that_was_cut_short_decides_nothing_against_its_method(cut: str, words: tuple[str, str]) -> None:
+    made = rows({name: shift for name, shift in SHIFT.items() if name != "real"})
+    for row in made:
+        row["budget"] = {"stopped": "steps" if row["parameters"]["method"] == cut else "patience"}
+    total, correlation = [one for one in verdicts(made) if one.claim in CLAIMS[:2]]
+    assert (total.word, correlation.word) == words  # the paper's form has less total variation, and worse correlations
+    (reason,) = [one.reason for one in (total, correlation) if one.word == OPEN]
+    assert "30 of 30 runs of" in reason
+    assert "still learning when their steps ended" in reason
+
+
 def test_the_page_has_every_claim_with_a_link_to_its_rows(tmp_path: Path) -> None:
     results = report_rows.write(tmp_path / "r.jsonl", rows({"neurise_paper": 0.0, "ggm": 0.1}))
     done = CliRunner().invoke(app, ["experiment", "claims", str(results), "-o", str(tmp_path / "claims.md")])

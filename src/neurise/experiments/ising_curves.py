@@ -70,7 +70,7 @@ class IsingCurves(LawExperiment):
         "paper": Scale(
             10,
             {"rows": SIZES, "instance": (0, 1, 2, 3, 4)},
-            {"side": 5, "draws": 100_000, "steps": 4000, "width": 256, "depth": 2, "batch_size": 1024}
+            {"side": 5, "draws": 100_000, "steps": 12_000, "width": 256, "depth": 2, "batch_size": 1024}
             | {"timesteps": 500, "sampling_steps": 256},
             grouped=True,
         ),

@@ -45,7 +45,7 @@ class LocalGlobal(LawExperiment):
         "paper": Scale(
             10,
             {"rows": (100, 1000, 10_000, 100_000), "network": tuple(WIDTHS), "instance": (0,)},
-            {"side": 5, "draws": 10_000, "steps": 4000, "depth": 1, "batch_size": 1024},
+            {"side": 5, "draws": 10_000, "steps": 12_000, "depth": 1, "batch_size": 1024},
             grouped=True,
         ),
     }

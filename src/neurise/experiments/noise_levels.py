@@ -53,7 +53,7 @@ class NoiseLevels(LawExperiment):
         "paper": Scale(
             10,
             {"rows": (100, 1000, 10_000, 100_000), "noise": tuple(LEVELS), "instance": (0,)},
-            {"side": 5, "draws": 10_000, "steps": 4000, "width": 256, "depth": 2, "batch_size": 1024},
+            {"side": 5, "draws": 10_000, "steps": 12_000, "width": 256, "depth": 2, "batch_size": 1024},
             grouped=True,
         ),
     }

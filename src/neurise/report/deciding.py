@@ -55,6 +55,9 @@ class Better(Claim):
 
     ``at_least_as_good``: it is enough that none of the others is told to be better. ``other_metric`` is that of the others,
     where it is another one.
+
+    A side whose training was cut off by its number of steps might have won if it had gone on: where it is the worse one in most
+    of its runs, the claim stays open.
     """
 
     metric: str
@@ -72,8 +75,9 @@ class Better(Claim):
 
     def decide(self, rows: Sequence[store.Row]) -> Decision:
         """Decide by the 95 % intervals of the mean differences."""
-        told, undecided, missing = list[str](), list[str](), list[str]()
-        for other, difference in self._differences(rows):
+        told, undecided, missing, early = list[str](), list[str](), list[str](), list[str]()
+        for chosen, difference in self._differences(rows):
+            other = self.named(chosen)
             if difference is None:
                 missing.append(other)
                 continue
@@ -82,22 +86,39 @@ class Better(Claim):
                 f"against {other} {readable(difference.mean)} ± {readable(difference.half, 2)} over {difference.over}"
             )
             if difference.is_told_apart and not better:
+                if cut := self._cut_short(rows, self.one):
+                    return Decision(OPEN, f"{self.metric}: {words}, but {cut}")
                 return Decision(REFUTED, f"{self.metric}: {words}")
+            if (difference.is_told_apart or self.at_least_as_good) and (cut := self._cut_short(rows, chosen)):
+                early.append(cut)
             (told if difference.is_told_apart else undecided).append(words)
         if missing:
             return Decision(OPEN, f"too few cells to compare with {', '.join(missing)}")
         if undecided and not self.at_least_as_good:
             return Decision(OPEN, f"{self.metric}, not told apart: {'; '.join(undecided)}")
-        return Decision(CONFIRMED, f"{self.metric}: {'; '.join([*told, *undecided])}")
+        words = "; ".join([*told, *undecided])
+        return (
+            Decision(OPEN, f"{self.metric}: {words}, but {'; '.join(early)}")
+            if early
+            else Decision(CONFIRMED, f"{self.metric}: {words}")
+        )
 
-    def _differences(self, rows: Sequence[store.Row]) -> Iterator[tuple[str, Difference | None]]:
+    def _cut_short(self, rows: Sequence[store.Row], chosen: Mapping[str, Any]) -> str | None:
+        """Say that most runs of one side were still learning when their steps ended; None where they were not."""
+        own = [row for row in rows if matches(row, self.where) and matches(row, chosen)]
+        cut = sum((row.get("budget") or {}).get("stopped") == "steps" for row in own)
+        if cut <= MOST * len(own):
+            return None
+        return f"{cut} of {len(own)} runs of {self.named(chosen)} were still learning when their steps ended"
+
+    def _differences(self, rows: Sequence[store.Row]) -> Iterator[tuple[Mapping[str, Any], Difference | None]]:
         own = [row for row in rows if matches(row, self.where)]
         apart = {name for chosen in (self.one, *self.others) for name in chosen}
         first = self._values(self.metric, [row for row in own if matches(row, self.one)], apart)
         for other in self.others:
             theirs = [row for row in own if matches(row, other)]
             second = self._values(self.other_metric or self.metric, theirs, apart)
-            yield self.named(other), paired(first, second)
+            yield other, paired(first, second)
 
     def _values(self, metric: str, rows: Sequence[store.Row], apart: set[str]) -> Values:
         """Return the numbers of rows by what both sides share: instances are those of the data, sizes are averaged over."""
