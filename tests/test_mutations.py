@@ -30,7 +30,7 @@ MUTATIONS = {
     "site: one step late": (NOISE, "return t % self.space.sites", "return (t + 1) % self.space.sites", "noise"),
     "visits: one step late": (NOISE, "self.space.sites - 1 - self._sites(t))", "self.space.sites - self._sites(t))", "noise"),
     "corrupt: ε is the probability to redraw": (NOISE, "torch.pow(self.keep_prob, cycle + 1), torch.pow(self.keep_prob, cycle)", "torch.pow(1 - self.keep_prob, cycle + 1), torch.pow(1 - self.keep_prob, cycle)", "noise"),
-    "kernel: ε is the probability to redraw": (NOISE, "torch.tensor(self.keep_prob,", "torch.tensor(1 - self.keep_prob,", "noise"),
+    "kernel: ε is the probability to redraw": (NOISE, "torch.full((), self.keep_prob,", "torch.full((), 1 - self.keep_prob,", "noise"),
     "reverse: the present token is ignored": (NOISE, "self.log_noised_token(x_u, once, u)", "0 * self.log_noised_token(x_u, once, u)", "noise"),
     "noised: ε is the probability to redraw": (NOISE, "keep = self.keep_prob**visits", "keep = (1 - self.keep_prob)**visits", "noise"),
     "law: steps in the wrong order": ("chain_law.py", "for t in reversed(range(noise.num_steps)):", "for t in range(noise.num_steps):", "test_exact.py"),
