@@ -98,6 +98,7 @@ MUTATIONS = {
     "sized: rows for tokens": ("modeling/sizes.py", "rows * sites < tokens", "rows < tokens", "modeling/test_sizes.py"),
     "parts: all of the time for each": (JOBS, "1 / (len(jobs) - number)", "1.0", "modeling/test_jobs.py"),
     "parts: the time of the slower": (JOBS, "sum(max((r[name] for r in own), default=0.0) for own in until)", "max(max((r[name] for r in own), default=0.0) for own in until)", "modeling/test_jobs.py"),
+    "graph: the energy looks for its own": ("modeling/solving/energy.py", "None if near is None else torch", "None if True else torch", "modeling/test_known_graph.py"),
     "parents: sites that are not allowed": ("energies/forward_selection.py", "offered.masked_fill_(~allowed[part], 0.0)", "offered", "energies/test_parents.py"),
     "frontier: neighbours alone": ("energies/frontier.py", "if len(after) > 1:", "if False:", "energies/test_frontier.py"),
     "parents: a wrong slope of the penalty": ("energies/small_regressions.py", "(1 + outcomes**2) / (", "(2 + outcomes**2) / (", "energies/test_parents.py"),

@@ -358,7 +358,7 @@ def test_a_wrong_graph_says_why(graph: Any, message: str) -> None:
         NeurISE(graph=graph).fit(tiny.spins(), verbose=False, device="cpu")
 
 
-@pytest.mark.parametrize("wrong", [{"architecture__pairwise": False}, {"corrector__clean": 0.0}, {"keep_prob": 0.5}])
+@pytest.mark.parametrize("wrong", [{"architecture__pairwise": False}, {"keep_prob": 0.5}])
 def test_a_graph_that_would_do_nothing_says_so(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"graph (needs the pairwise terms|is for the conditionals)"):
         NeurISE(graph=[[0, 1]], corrector=CLEAN).set_params(**wrong).fit(tiny.spins(), verbose=False, device="cpu")

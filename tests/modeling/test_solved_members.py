@@ -179,8 +179,8 @@ def test_little_time_leaves_a_model() -> None:
 def test_ctrl_c_while_solving_leaves_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     learn = solved_members.learn
 
-    def interrupted(names: Any, job: Any, work: Any) -> Any:
-        found = learn(names, job, work)
+    def interrupted(names: Any, job: Any, work: Any, near: Any) -> Any:
+        found = learn(names, job, work, near)
         asked: Interrupts = work.interrupts
         asked.asked = True
         return found

@@ -60,13 +60,16 @@ class Candidates(NamedTuple):
 
 
 @lru_cache
-def candidates(rows: int, sites: int, asked: tuple[str, ...], *, gpu: bool) -> Candidates:
+def candidates(rows: int, sites: int, asked: tuple[str, ...], near: tuple[str, ...] = (), *, gpu: bool) -> Candidates:
     """Return the kinds that may suit so many rows and sites that vary.
 
-    ``asked`` are parameters that the user has set and that are made for the first kind.
+    ``asked`` are parameters that the user has set and that are made for the first kind, ``near`` those that say which sites
+    depend on each other, for "sparse".
     """
     if asked:
         return Candidates((FIRST,), f"{', '.join(asked)}: made for {FIRST}")
+    if near:
+        return Candidates(("sparse",), f"sparse: {', '.join(near)} says which sites it may look at")
     if sites < WIDE:
         return Candidates((FIRST,), f"{FIRST}: fewer than {WIDE} sites vary")
     if rows < MANY_ROWS * sites:

@@ -86,6 +86,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
     """Parameters that say how networks are trained, and what they are where nothing is asked for."""
     for_site_mlp: ClassVar[Mapping[str, Any]] = FOR_SITE_MLP
     """Parameters that are made for this network, and what they are where nothing is asked for."""
+    for_sparse: ClassVar[Mapping[str, Any]] = {}
+    """Likewise for the network "sparse"."""
 
     network: str | None = None
     width: int | None = None
@@ -216,7 +218,8 @@ class RoundRobinModel(ChainModel, TrainedModel):
         if self._has_gaps:
             asked.append(f"{self.schema_.gaps:,} missing values")
         varying = int((self.schema_.constant < 0).sum())
-        return candidates(self.schema_.count, varying, tuple(asked), gpu=self.device_.type == "cuda")
+        near = self._asked_for(self.for_sparse)
+        return candidates(self.schema_.count, varying, tuple(asked), tuple(near), gpu=self.device_.type == "cuda")
 
     def _asked_for(self, parameters: Mapping[str, Any]) -> list[str]:
         """Return those of some parameters that were set to another value than where nothing is asked for."""
@@ -449,7 +452,9 @@ class RoundRobinModel(ChainModel, TrainedModel):
         def judged(own: Sequence[Job]) -> Conditionals:
             return self._together(own, run=run, work=Work()).unseen
 
-        self.solved_, teachers, self.race_, left = solved_members.settle(self.solves_, jobs, steps, judged, run)
+        self.solved_, teachers, self.race_, left = solved_members.settle(
+            self.solves_, jobs, steps, judged, run, self.neighbours_
+        )
         self.solved_words_ = teachers or None
         found = {*teachers, *(() if self.solved_ is None else self.solved_.found)}
         lacking = [name for name in self.solves_ if name not in found]

@@ -123,10 +123,11 @@ def ways() -> tuple[str, ...]:
     return discovery.names("neurise.modeling.solving")
 
 
-def learn(names: Sequence[str], job: Job, work: Work) -> Found:
+def learn(names: Sequence[str], job: Job, work: Work, near: Tensor | None = None) -> Found:
     """Solve in every way that is named, for the rows that a job learns from.
 
-    Where members of a committee have folds of their own, the first fold is held back.
+    Where members of a committee have folds of their own, the first fold is held back. ``near`` (sites, sites) are the
+    neighbours of each site, where they are known.
     """
     rows, held = without_fold(job.rows, job.held, 0)
     if held is None or not len(held):
@@ -135,7 +136,7 @@ def learn(names: Sequence[str], job: Job, work: Work) -> Found:
     frame, found, teachers = objective.frame, dict[str, Solved](), dict[str, Teacher]()
     for number, name in enumerate(names):
         solve = discovery.found("neurise.modeling.solving", name)
-        own = solve(rows, held, frame, seed=job.seed, work=work.part(1 / (len(names) - number)))
+        own = solve(rows, held, frame, seed=job.seed, work=work.part(1 / (len(names) - number)), near=near)
         if isinstance(own, Teacher):
             teachers[name] = own
         elif own is not None:
@@ -146,7 +147,7 @@ def learn(names: Sequence[str], job: Job, work: Work) -> Found:
     sizes, rows = [own.parameters for own in found.values()], replace(job.rows, fold=None)
     if len(found) > 1 and len(rows) <= FEW:
         kept = None if frame.noise.space.size <= SMALL else found
-        pooled = _pooled(list(found), rows, frame, job.seed, work, kept)
+        pooled = _pooled(list(found), rows, frame, job.seed, work, kept, near)
         if pooled is not None:
             return Found(SolvedMembers(found, judges, find_shares(*pooled, sizes, ERRORS)), teachers, judges)
     answers = [judges.answers(own.conditionals) for own in found.values()]
@@ -160,6 +161,7 @@ def _pooled(
     seed: int,
     work: Work,
     kept: Mapping[str, Solved] | None = None,
+    near: Tensor | None = None,
 ) -> tuple[Judges, list[Tensor]] | None:
     """Solve without each fold of all rows in its turn, and return what is said of it; None where that cannot be done.
 
@@ -176,7 +178,7 @@ def _pooled(
         for name in names:
             again = None if kept is None else kept[name].again
             solve = discovery.found("neurise.modeling.solving", name)
-            solved = solve(own, None, frame, seed=seed, work=work) if again is None else again(own, work)
+            solved = solve(own, None, frame, seed=seed, work=work, near=near) if again is None else again(own, work)
             if not isinstance(solved, Solved) or not work.left():
                 return None
             answers[name].append(judges.answers(solved.conditionals))
@@ -189,7 +191,9 @@ def _pooled(
     return whole, [torch.cat(answers[name]) for name in names]
 
 
-def settle(names: Sequence[str], jobs: Sequence[Job], steps: int, judged: Judged, run: Run) -> Settled:
+def settle(
+    names: Sequence[str], jobs: Sequence[Job], steps: int, judged: Judged, run: Run, near: Tensor | None = None
+) -> Settled:
     """Solve, and let the networks run for a short while; return what was found and the jobs that are to be trained.
 
     ``steps`` are those of a whole run. Where the networks have nothing to add, or Ctrl-C ends this, one job is left, which is
@@ -200,7 +204,7 @@ def settle(names: Sequence[str], jobs: Sequence[Job], steps: int, judged: Judged
     with noted_interrupts() as interrupts:
         limit = math.inf if run.max_seconds is None else run.max_seconds
         whole = Work(limit, interrupts, agree, run.verbose, run.began)
-        solved, teachers, judges = learn(names, jobs[0], whole.part(SOLVING))
+        solved, teachers, judges = learn(names, jobs[0], whole.part(SOLVING), near)
         if interrupts.asked:
             words = {name: own.words for name, own in teachers.items()}
             return Settled(solved, words, None, [_over(jobs[0], "interrupted", is_trained=solved is None, work=whole)])

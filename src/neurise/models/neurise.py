@@ -45,9 +45,10 @@ class NeurISE(RoundRobinModel):
         members: how many networks learn side by side and answer together, by the geometric mean of their conditionals; by
             default the more the fewer rows there are.
         graph: pairs of sites (m, 2) that are known to depend on each other directly, the couplers of an annealer say, or a
-            networkx graph whose nodes are sites (numbers from 0, or names of columns). The data's own conditionals, which
-            sweeps draw from (``corrector__clean``), then look at no others. With network="sparse" the parents of a site are
-            chosen among the sites that the graph lets it depend on; "site_mlp" gets ``architecture__pairwise``.
+            networkx graph whose nodes are sites (numbers from 0, or names of columns). The energy has these pairs and no
+            others, and "sparse" is the network: it chooses the parents of a site among the sites that the graph lets it
+            depend on. The data's own conditionals, which sweeps draw from (``corrector``), look at neighbours alone. With
+            network="site_mlp" only these do: it needs ``corrector__clean``, and gets ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
             those of the data, to within their noise. Hard noise only; True implies ``architecture__pairwise`` with
             "site_mlp". None: for 128 sites or more and at most 16,384 rows, where rows held back agree.
@@ -70,10 +71,9 @@ class NeurISE(RoundRobinModel):
     """
 
     search_space: ClassVar[SearchSpace] = {**SHARED, **NOISE}
-    for_site_mlp: ClassVar[Mapping[str, Any]] = {**RoundRobinModel.for_site_mlp, "graph": None}
+    for_sparse: ClassVar[Mapping[str, Any]] = {"graph": None}
     for_networks: ClassVar[Mapping[str, Any]] = {
         **RoundRobinModel.for_networks,
-        "graph": None,
         "loss": LOSS,
         "calibrate": None,
     }
@@ -126,8 +126,9 @@ class NeurISE(RoundRobinModel):
             make = discovery.found("neurise.networks", next(iter(self.sizes_)))
             if not self.corrector.clean and not (issubclass(make, RowNetwork) and make.takes_graph):
                 raise ValueError(
-                    f"graph is for the conditionals of the data itself, which sweeps draw from, and for network='sparse': "
-                    f"with network={next(iter(self.sizes_))!r} teach them with corrector__clean above 0, 0.25 say"
+                    f"graph is for network='sparse', and for the conditionals of the data itself, which sweeps draw from: "
+                    f"set network='sparse', or with network={next(iter(self.sizes_))!r} teach them by corrector__clean "
+                    "above 0, 0.25 say"
                 )
         if forced and self.mixes_orders_:
             raise ValueError(

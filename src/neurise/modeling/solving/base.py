@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from torch import Tensor
+
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.deadline import Work
 from neurise.rows import Rows
@@ -52,6 +54,9 @@ class Way(Protocol):
     """
 
     def __call__(
-        self, rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work
+        self, rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work, near: Tensor | None = None
     ) -> Solved | Teacher | None:
-        """Learn from rows without gaps; ``held`` may choose among candidates. None where it cannot be done."""
+        """Learn from rows without gaps; ``held`` may choose among candidates. None where it cannot be done.
+
+        ``near`` (sites, sites) says which sites depend on each other directly, where the user knows that.
+        """

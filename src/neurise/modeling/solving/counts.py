@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from neurise.conditionals import counts as counted
 from neurise.conditionals.base import Frame
 from neurise.deadline import Work
@@ -9,8 +11,13 @@ from neurise.modeling.solving.base import Solved
 from neurise.rows import Rows
 
 
-def counts(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work) -> Solved | None:
-    """Count the contexts of every site; rows held back have no say, since rows are left out one by one."""
+def counts(
+    rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work, near: Tensor | None = None
+) -> Solved | None:
+    """Count the contexts of every site; rows held back have no say, since rows are left out one by one.
+
+    A graph (``near``) changes nothing: given the sites after it, a site depends on more than its neighbours.
+    """
     found = counted.Counts.of_rows(rows, frame, work=work)
     if not work.left():
         return None

@@ -1,6 +1,6 @@
-"""Solve for the energy of the data, by maximum likelihood on a graph that the data choose.
+"""Solve for the energy of the data, by maximum likelihood on the graph that is known, or on one that the data choose.
 
-Products of three and four spins join it where held-back rows ask for them.
+Products of three and four spins join it where no graph is known and held-back rows ask for them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ MANY_ROWS = 20_000
 """Rows from which on a graph that most of them have chosen is not chosen again by all of them; nor is it in large spaces."""
 
 
-def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work) -> Solved | Teacher | None:
+def energy(
+    rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work, near: Tensor | None = None
+) -> Solved | Teacher | None:
     """Learn the energy of the sites that vary; None where no way leads to one.
 
     Where its sums are too many, Markov chains learn it. Where those of its conditionals are, it teaches.
@@ -40,17 +42,18 @@ def energy(rows: Rows, held: Rows | None, frame: Frame, *, seed: int, work: Work
     space = Space.of([frame.noise.space.digits[site] for site in varies.tolist()])
     options: dict[str, Any] = {"classes": frame.classes, "device": frame.constant.device, "seed": seed, "work": work}
     own, aside = _sites(rows, varies), None if held is None else _sites(held, varies)
+    options["graph"] = None if near is None else torch.nonzero(near.cpu()[varies][:, varies].triu(1)).numpy()
     found = learning.learn(own, space, held=aside, chains=held is not None, judged=True, **options)
     if isinstance(found, Declined):
         return None
     if isinstance(found, Sampled):
         return _made_by_chains(found, found.found, frame, varies, seed) or _teacher(found, frame, varies)
-    higher = higher_orders.choose(found, own, held=aside, seed=seed, work=work)
+    higher = None if near is not None else higher_orders.choose(found, own, held=aside, seed=seed, work=work)
     if higher is not None:
         made = _made_of_products(higher, found.selected.family.edges, frame, varies)
         if made is not None:
             return made
-    return _made(found, found.found, frame, varies, seed) or _teacher(found, frame, varies)
+    return _made(found, found.found, frame, varies, seed, near) or _teacher(found, frame, varies)
 
 
 def _teacher(found: Learnt | Sampled, frame: Frame, varies: Tensor) -> Teacher:
@@ -113,7 +116,7 @@ def _made_of_products(found: ProductFit, pairs: np.ndarray, frame: Frame, varies
     return Solved(conditionals, len(found.sets), words, again)
 
 
-def _made(learnt: Learnt, found: Fit, frame: Frame, varies: Tensor, seed: int) -> Solved | None:
+def _made(learnt: Learnt, found: Fit, frame: Frame, varies: Tensor, seed: int, near: Tensor | None) -> Solved | None:
     """Make conditionals of a fit to the sites that vary; solved for again, few rows choose the graph anew."""
     conditionals = EnergyConditionals.of(_laws(found.family, found.theta, frame, varies), frame)
     if conditionals is None:
@@ -124,11 +127,11 @@ def _made(learnt: Learnt, found: Fit, frame: Frame, varies: Tensor, seed: int) -
 
     def again(rows: Rows, work: Work) -> Solved | None:
         if len(rows) < MANY_ROWS and found.family.space.size <= choosing.QUICK:
-            chosen_again = energy(rows, None, frame, seed=seed, work=work)
+            chosen_again = energy(rows, None, frame, seed=seed, work=work, near=near)
             return chosen_again if isinstance(chosen_again, Solved) else None
         own = Aim.of(_sites(rows, varies), found.family.classes)
         refitted = maximum_likelihood.fit(found.laws, own, prior=found.prior, start=found.theta, seed=seed, work=work)
-        return _made(learnt, refitted, frame, varies, seed)
+        return _made(learnt, refitted, frame, varies, seed, near)
 
     return Solved(conditionals, found.family.size, learnt.words, again)
 
