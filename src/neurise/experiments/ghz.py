@@ -41,11 +41,11 @@ class Ghz(LawExperiment):
             "four qubits, one trial, N up to 1000, a small network hardly trained",
         ),
         "laptop": Scale(
-            2,
+            3,
             {"rows": (100, 1000, 10_000)},
             {"qubits": 20, "draws": 20_000, "steps": 1000, "width": 128, "depth": 2, "batch_size": 512}
             | {"timesteps": 64, "sampling_steps": 64},
-            "two trials, N up to 10⁴, 2·10⁴ samples, width 128, 1000 steps of 512 examples",
+            "three trials, N up to 10⁴, 2·10⁴ samples, width 128, 1000 steps of 512 examples",
         ),
         "paper": Scale(
             10,

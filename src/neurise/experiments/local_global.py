@@ -37,10 +37,10 @@ class LocalGlobal(LawExperiment):
             "3×3 spins, one trial, N up to 1000, hardly trained",
         ),
         "laptop": Scale(
-            2,
+            3,
             {"rows": (100, 1000, 10_000), "network": tuple(WIDTHS), "instance": (0, 1)},
             {"side": 5, "draws": 10_000, "steps": 1000, "depth": 1, "batch_size": 512},
-            "two instances and two trials, N up to 10⁴, 1000 steps of 512 examples",
+            "two instances and three trials, N up to 10⁴, 1000 steps of 512 examples",
         ),
         "paper": Scale(
             10,

@@ -45,10 +45,10 @@ class NoiseLevels(LawExperiment):
             "3×3 spins, two levels, one trial, N up to 1000, a small network hardly trained",
         ),
         "laptop": Scale(
-            2,
+            3,
             {"rows": (100, 1000, 10_000), "noise": tuple(LEVELS), "instance": (0,)},
             {"side": 4, "draws": 10_000, "steps": 600, "width": 128, "depth": 2, "batch_size": 512},
-            "4×4 spins, two trials, N up to 10⁴, width 128, 600 steps of 512 examples",
+            "4×4 spins, three trials, N up to 10⁴, width 128, 600 steps of 512 examples",
         ),
         "paper": Scale(
             10,
