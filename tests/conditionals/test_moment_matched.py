@@ -95,7 +95,7 @@ def off(conditionals: Any, rows: Rows, weight: Tensor | None = None) -> float:
 def matched(inner: Any, rows: Rows, constant: int = -1, **more: Any) -> MomentMatched:
     fixed = torch.full((inner.noise.space.sites,), -1)
     fixed[1] = constant
-    options = {"draws": 2**15, "spread": 45.0, **more}  # of 500 rows the penalty is 10^-6
+    options = {"draws": 2**15, "spread": 10.0, **more}  # of 500 rows the penalty is 2·10^-5
     return match(inner, rows, fixed, generator=torch.Generator().manual_seed(1), **options)
 
 

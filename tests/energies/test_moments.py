@@ -84,3 +84,13 @@ def test_problems_side_by_side_are_solved_as_each_by_itself(outcomes: int) -> No
     first = moments.correction(logits, features, wanted, shrink=0.3, iterations=2)
     second = moments.correction(logits.flip(0), features.flip(0), wanted, shrink=1e-3, iterations=2)
     torch.testing.assert_close(both, torch.stack([first, second]), rtol=1e-9, atol=1e-12)
+
+
+@OUTCOMES
+def test_a_singular_problem_changes_nothing_and_leaves_its_neighbour_alone(outcomes: int) -> None:
+    logits, features, wanted = case(outcomes)
+    empty = torch.cat([features[:, :-1], torch.zeros(len(features), 1, dtype=torch.float64)], dim=1)
+    shrink = torch.tensor([0.0, 0.0], dtype=torch.float64)  # nothing holds the weight of a feature that is 0 throughout
+    found = moments.correction(torch.stack([logits] * 2), torch.stack([empty, features]), wanted, shrink=shrink)
+    assert torch.equal(found[0], torch.zeros_like(found[0]))
+    torch.testing.assert_close(found[1], moments.correction(logits, features, wanted, shrink=0.0))

@@ -105,7 +105,7 @@ def test_methods_that_were_not_run_are_named(tmp_path: Path) -> None:
     assert "--methods neurise,ggm" in made.html
 
 
-PARTS = ("100, 10000", "1000 in 1 of 2 trials")
+PARTS = ("100, 10000", "1000 in 2 of 3 trials")
 
 
 def test_what_was_never_begun_is_named_with_its_values_and_trials(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from torch import Tensor
 from neurise.deadline import Work
 
 ITERATIONS = 6
-SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""How much of a Newton step is made: whichever of these leads lowest."""
+SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03, 0.0)
+"""How much of a Newton step is made: whichever of these leads lowest, and where none leads down, nothing."""
 
 
 def correction(
@@ -54,14 +54,16 @@ def correction(
         slope = wanted - features.mT @ (share[:, None] * law) - each * weights  # (..., k, O), downhill
         bend = share[:, None] * law * (1 - law) * (1 if outcomes == 1 else 2)  # (..., n, O)
         curvature = torch.stack([features.mT @ (features * part[..., None]) for part in bend.unbind(-1)], -3) + ridge
-        # Unchecked, since a check would wait for the device: with a ridge there is always an answer.
+        # Unchecked, since a check would wait for the device. What a ridge below the rounding leaves singular makes no step.
         step = torch.linalg.solve_ex(curvature, slope.mT[..., None])[0].squeeze(-1).mT
+        step = torch.where(step.isfinite().all(-2, keepdim=True).all(-1, keepdim=True), step, 0.0)
         if outcomes > 1:  # what all states have in common changes nothing
             step = step - step.mean(-1, keepdim=True)
         longer = sizes[..., None, None]
         height = _log_sum(here + longer * (features @ step)) @ share - sizes * (wanted * step).sum((-2, -1))
         height = height + own / 2 * (weights + longer * step).pow(2).sum((-2, -1))
-        best = sizes.flatten().index_select(0, height.argmin(0).flatten()).view(problems)
+        lowest = torch.where(height.isfinite(), height, torch.inf).argmin(0)
+        best = sizes.flatten().index_select(0, lowest.flatten()).view(problems)
         weights = weights + best[..., None, None] * step
         if work is not None and not work.left():
             break
