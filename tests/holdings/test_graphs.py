@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -32,6 +35,26 @@ def test_nodes_are_sites_or_names() -> None:
         site_pairs(graph, 3)
     with pytest.raises(ValueError, match="the node 5; a node is a site from 0 to 3, or a column: 'a'"):
         site_pairs(nx.Graph([(0, 5)]), 4, ["a", "b", "c", "d"])
+
+
+@pytest.mark.parametrize("make", [list, nx.Graph])
+def test_the_node_that_is_wrong_is_named(make: Callable[[list[Any]], Any]) -> None:
+    with pytest.raises(ValueError, match="the node 'z'; a node is"):
+        site_pairs(make([("a", "z")]), 2, ["a", "b"])
+    with pytest.raises(ValueError, match="the node 'a'; .*do not go together"):
+        site_pairs(make([("a", 1)]), 2, ["a", "b"])
+
+
+@pytest.mark.parametrize("pair", ["a", ("a",), ("a", "b", "a")])
+def test_what_is_no_pair_is_shown(pair: Any) -> None:
+    with pytest.raises(ValueError, match=rf"graph has {re.escape(repr(pair))} at row 1; a pair is two"):
+        site_pairs([("a", "b"), pair], 2, ["a", "b"])
+
+
+def test_columns_whose_names_are_numbers() -> None:
+    """Names come first where they are all known; nodes that are no names are sites."""
+    assert site_pairs(nx.Graph([(2, 1)]), 3, [1, 2, 3]).tolist() == [[1, 0]]
+    assert site_pairs(nx.Graph([(1, 0)]), 3, [1, 2, 3]).tolist() == [[1, 0]]
 
 
 class Known:

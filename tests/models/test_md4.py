@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import masking
@@ -81,6 +82,32 @@ def test_the_gradient_of_the_schedules_is_that_of_the_expected_loss(space: Space
     assert float(estimate.detach()) == pytest.approx(float(expected.detach()), rel=1e-12)
     for mean, gradient in zip(torch.autograd.grad(estimate, list(network.parameters())), true, strict=True):
         torch.testing.assert_close(mean, gradient, rtol=1e-9, atol=1e-12)
+
+
+@each_space
+def test_each_row_is_masked_twice_at_its_own_time(space: Space) -> None:
+    """Terms of rows at several times are those of each row alone, with a network that looks at the time."""
+    network = masking.ExactMasks(law_of(space), space, masking.exponents(space, 2.0), 3.0)
+    objective = MaskingObjective(masking.denoiser(network, space), 2.0)
+    first, second = (True, *[False] * (space.sites - 1)), (*[False] * (space.sites - 1), True)
+    alone = [example(space, v, space.configurations()[place], first, second) for v, place in ((0.3, 1), (0.9, 4))]
+    v, level, x_0 = (torch.cat(part) for part in zip(*((own.v, own.level, own.x_0) for own in alone), strict=True))
+    together = objective.terms(network, Example(v, level, None, x_0))
+    for row, own in enumerate(alone):
+        for found, wanted in zip(together, objective.terms(network, own), strict=True):
+            torch.testing.assert_close(found[row], wanted[0], rtol=1e-12, atol=0)
+
+
+def test_a_site_that_never_varies_has_no_part_at_the_end_of_time() -> None:
+    """At t = 1 it is not masked, though its schedule says that it is for certain; rounding draws such times now and then."""
+    space = Space(3, 2)
+    network = masking.AnyPrediction(space, masking.exponents(space, 2.0))
+    denoiser = replace(masking.denoiser(network, space), constant=torch.tensor([-1, 1, -1]))
+    drawn = example(space, 1.0, torch.tensor([0, 1, 1]), (True, True, True), (True, True, True))
+    (loss,) = MaskingObjective(denoiser, 2.0).losses(network, drawn)
+    gradients = torch.autograd.grad(loss, list(network.parameters()))
+    assert bool(loss.isfinite())
+    assert all(bool(gradient.isfinite().all()) for gradient in gradients)
 
 
 @each_space

@@ -23,16 +23,21 @@ def site_pairs(graph: Any, sites: int, names: Sequence[Any] | None = None) -> An
         named = isinstance(pairs, list | tuple) and any(_is_name(end) for pair in pairs for end in _ends(pair))
         if not named:
             return graph
+        for row, pair in enumerate(pairs):
+            if len(_ends(pair)) != 2:
+                raise ValueError(f"graph has {pair!r} at row {row}; a pair is two different sites, by number or name")
         edges, nodes = [tuple(_ends(pair)) for pair in pairs], [end for pair in pairs for end in _ends(pair)]
     else:
         edges, nodes = [tuple(edge[:2]) for edge in graph.edges], list(graph.nodes)
     place = {} if names is None else {name: site for site, name in enumerate(names)}
     if not all(node in place for node in nodes):
-        place = {site: site for site in range(sites)}
-    for node in nodes:
-        if node not in place:
+        named, place = place, {site: site for site in range(sites)}
+        unknown = [node for node in nodes if node not in place]
+        if unknown:
+            node = next((node for node in unknown if node not in named), unknown[0])
             known = "" if names is None else f", or a column: {', '.join(map(repr, list(names)[:10]))}"
-            raise ValueError(f"graph has the node {node!r}; a node is a site from 0 to {sites - 1}{known}")
+            mixed = "; names of columns and numbers of sites do not go together" if node in named else ""
+            raise ValueError(f"graph has the node {node!r}; a node is a site from 0 to {sites - 1}{known}{mixed}")
     return np.array([[place[a], place[b]] for a, b in edges], dtype=np.int64).reshape(-1, 2)
 
 

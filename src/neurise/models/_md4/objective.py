@@ -101,8 +101,8 @@ class MaskingObjective(JointObjective):
         found = log_mu.gather(-1, chosen[:, None].expand(-1, masks, -1, -1)).squeeze(-1)
         moved = ((w - own[:, None, :, None]) * log_mu.exp()).sum(-1)
         loss = torch.where(masked, moved - own[:, None] * found, 0.0).sum(-1) * (self.power / v.to(own.dtype))[:, None]
-        # Only what a site did counts: at t = 1 the logarithm of the other has no gradient.
-        kept = torch.where(masked, -1.0, log_masked[:, None])
+        # Only what a site that varies did counts: at t = 1 the logarithm of the other has no gradient.
+        kept = torch.where(masked | ~self.denoiser.varies, -1.0, log_masked[:, None])
         chance = torch.where(masked, log_masked[:, None], torch.log1p(-kept.exp()))
         return Terms(loss, torch.where(self.denoiser.varies, chance, 0.0).sum(-1))
 
