@@ -18,7 +18,8 @@ from torch import Tensor, nn
 import neurise
 from neurise import conditionals as kinds_of_conditionals
 from neurise import exact, likelihood
-from neurise.conditionals._matching import directions_of, drawn_evenly, enough_draws
+from neurise.conditionals._directions import directions_of
+from neurise.conditionals._matching import drawn_evenly, enough_draws
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.known_sites import KnownSites

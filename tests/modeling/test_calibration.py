@@ -13,12 +13,14 @@ from torch import Tensor
 
 import neurise
 from neurise import likelihood
+from neurise.conditionals._matching import Matched
+from neurise.conditionals.class_matched import ClassMatched, ClassTerms
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.moment_matched import MomentMatched, corrected
 from neurise.deadline import Work
 from neurise.energies.regressions import Fit, Sample, sample_of
 from neurise.modeling import calibration
-from neurise.modeling.calibration import MENDED, SPREADS, choose, held_gains, moment_error
+from neurise.modeling.calibration import MENDED, SPREADS, Held, choose, held_gains, moment_error
 from neurise.models import neurise as module
 from neurise.rows import Rows
 from neurise.space import Space
@@ -93,7 +95,7 @@ def test_gains_are_differences_of_log_likelihoods(space: Space) -> None:
     job = SimpleNamespace(rows=Rows(x[:40]), held=Rows(x[40:]), objective=None)
     own, aside = calibration._parted(inner, [job], Work())
     assert torch.equal(own.x, x[:40])
-    found = held_gains(aside, [change])[0]
+    found = held_gains(aside, [Matched(change, torch.empty(0))])[0]
     whole = corrected(inner, change)
     wanted = likelihood.log_prob(whole, x[40:]) - likelihood.log_prob(inner, x[40:])
     assert float(wanted.abs().max()) > 0.5
@@ -115,6 +117,16 @@ def test_rows_are_scored_by_members_that_did_not_learn_from_them() -> None:
         here = job.held.fold == number
         wanted = member.log_conditionals(job.held.x[here]).log_softmax(-1)
         torch.testing.assert_close(aside.laws[here], wanted, rtol=0, atol=1e-5)
+
+
+def drawn_alone(sample: Sample, by_class: ClassTerms | None = None) -> Matched:
+    """What was drawn, whatever it was drawn with."""
+    return Matched(Fit(torch.empty(0), torch.empty(0)), sample.features, by_class)
+
+
+def judging(sample: Sample, y: Tensor | None = None) -> Held:
+    """Rows held back that are compared with what was drawn."""
+    return Held(sample, torch.empty(0), torch.empty(0), y)
 
 
 @SPACES
@@ -145,7 +157,7 @@ def test_the_error_of_moments_is_that_of_means_and_pairs_beyond_chance(
         error = (((one.T @ one / 300 - held) ** 2) * counted).sum()
         wanted = error - (1 + calibration.CHANCE) * (chance * counted).sum()
         assert wanted > 0
-        assert moment_error(drawn.features, sample, chosen) == pytest.approx(wanted, rel=1e-3)
+        assert moment_error(drawn_alone(drawn), judging(sample), chosen) == pytest.approx(wanted, rel=1e-3)
 
 
 def test_moments_of_the_same_law_differ_by_chance_alone() -> None:
@@ -155,7 +167,7 @@ def test_moments_of_the_same_law_differ_by_chance_alone() -> None:
     every = torch.ones(40, 40, dtype=torch.bool)
     # 1,640 sums of squares of two means scatter by about 1/√820, three hundredths, of what is expected.
     chance = 1640 / 16 * (1 / 4000 + 1 / 2000)
-    assert moment_error(drawn.features, sample, every) < 0.1 * chance
+    assert moment_error(drawn_alone(drawn), judging(sample), every) < 0.1 * chance
 
 
 # --- models ------------------------------------------------------------------------------------------------------------
@@ -199,7 +211,8 @@ def test_wide_data_are_calibrated_where_it_helps(monkeypatch: pytest.MonkeyPatch
 def test_every_kind_can_be_told_to(params: dict[str, Any]) -> None:
     X, y = drifting(), np.arange(300) % 3
     model = tiny.model(calibrate=True, **params).fit(X, y, max_steps=3, verbose=False, device="cpu")
-    assert isinstance(model.conditionals, MomentMatched)
+    assert isinstance(model.conditionals, ClassMatched)
+    assert isinstance(model.conditionals.inner, MomentMatched)
     assert model.calibration_.startswith("spread 0.")
     assert ("no complete rows were held back" in model.calibration_) == ("training__validation_fraction" in params)
     assert np.isfinite(model.log_prob(X, y)).all()
@@ -259,3 +272,92 @@ def test_without_time_nothing_is_changed() -> None:
         assert isinstance(found.conditionals, MomentMatched) == always
         assert "no time" in found.report
     assert not found.conditionals.terms.pair.any()  # no site was reached
+
+
+# --- labels ------------------------------------------------------------------------------------------------------------
+
+
+@SPACES
+def test_gains_of_classes_are_differences_of_log_likelihoods(space: Space) -> None:
+    X = np.random.default_rng(0).integers(0, space.states, (80, space.sites))
+    y = np.arange(80) % 2
+    model = tiny.model(alphabet=list(range(space.states))).fit(X, y, max_steps=5, verbose=False, device="cpu")
+    x, labels, change = torch.from_numpy(X).to(torch.uint8), torch.from_numpy(y), random_fit(space)
+    terms, generator = ClassTerms(space, 2, 2), torch.Generator().manual_seed(0)
+    for parameter in terms.requires_grad_(False).parameters():
+        parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    job = SimpleNamespace(rows=Rows(x[:40], labels[:40]), held=Rows(x[40:], labels[40:]), objective=None)
+    _, aside = calibration._parted(model.conditionals, [job], Work())
+    found = held_gains(aside, [Matched(change, torch.empty(0), terms)])[0]
+    own = Rows(x[40:], labels[40:])
+    whole = corrected(model.conditionals, change, terms)
+    wanted = likelihood.log_prob(whole, own.x, own.y) - likelihood.log_prob(model.conditionals, own.x, own.y)
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-4)
+
+
+@SPACES
+def test_the_error_of_moments_of_classes_is_their_mean(space: Space) -> None:
+    generator = torch.Generator().manual_seed(0)
+    first, second = (torch.randint(0, space.states, (n, space.sites), generator=generator) for n in (300, 500))
+    first[:150, 0] = first[:150, 1]  # of one class
+    drawn, sample = (sample_of(Rows(part.to(torch.uint8)), space.states, CPU) for part in (first, second))
+    y, every = (torch.arange(500) % 5 == 0).long(), torch.ones(space.sites, space.sites, dtype=torch.bool)
+    terms, wanted = ClassTerms(space, 2, 1), 0.0
+    for kind, share in ((0, 0.8), (1, 0.2)):
+        own = drawn.part((torch.arange(300) // 150 == kind).float())
+        error, expected = calibration._squares(own.features, sample.part((y == kind).float()), every)
+        wanted += share * (error - (1 + calibration.CHANCE) * expected)
+    assert wanted > 0
+    assert moment_error(drawn_alone(drawn, terms), judging(sample, y), every) == pytest.approx(wanted, rel=1e-4)
+
+
+def of_classes(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sites that follow the label: four in five rows are of class 0."""
+    generator = np.random.default_rng(seed)
+    y = (generator.random(n) < 0.2).astype(int)
+    hidden = np.where(y == 0, 1, -1)[:, None] * np.array([1, 1, 1, -1, -1, -1, 1, -1])
+    return np.where(generator.random((n, 8)) < 0.2, -hidden, hidden), y
+
+
+def test_many_rows_with_labels_are_calibrated_class_by_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(module, "WIDE", 8)
+    for where in (module, calibration):
+        monkeypatch.setattr(where, "MANY_ROWS", 1000)
+    X, y = of_classes(2000, 0)
+    model = tiny.model(network="masked")
+    assert model.fit(X, max_steps=3, verbose=False, device="cpu").calibration_ is None  # no labels, many rows
+    model.fit(X, y, max_steps=3, verbose=False, device="cpu")
+    assert isinstance(model.conditionals, ClassMatched), model.calibration_
+    without = tiny.model(network="masked", calibrate=False).fit(X, y, max_steps=3, verbose=False, device="cpu")
+    fresh = of_classes(4000, 1)
+    assert model.log_prob(*fresh).mean() > without.log_prob(*fresh).mean() + 1
+    for label in (0, 1):
+        wanted, labels = X[y == label].mean(0), np.full(2000, label)
+        off, before = (np.abs(one.sample(2000, labels, seed=0).mean(0) - wanted).max() for one in (model, without))
+        # Of 400 rows half an error of 1 is left at most, and the noise of 2000 spins is 1/45.
+        assert off < 0.5 * before
+    model.save(tmp_path / "model")
+    again = neurise.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(again.log_prob(X, y), model.log_prob(X, y))
+    np.testing.assert_array_equal(again.sample(50, y[:50], seed=0), model.sample(50, y[:50], seed=0))
+    assert again.calibration_ == model.calibration_
+
+
+def test_models_that_are_fitted_together_are_calibrated_class_by_class() -> None:
+    X, y = of_classes(300, 0)
+    made = [tiny.model(network="masked", calibrate=True) for _ in range(2)]
+    neurise.fit_many(made, [X, X], [y, y], max_steps=3, verbose=False, device="cpu")
+    alone = tiny.model(network="masked", calibrate=True).fit(X, y, max_steps=3, verbose=False, device="cpu")
+    for model in (*made, alone):
+        assert isinstance(model.conditionals, ClassMatched)
+        assert np.isfinite(model.log_prob(X, y)).all()
+
+
+def test_a_run_that_goes_on_is_calibrated_class_by_class(tmp_path: Any) -> None:
+    X, y = of_classes(300, 0)
+    options: dict[str, Any] = {"max_steps": 20, "verbose": False, "device": "cpu", "checkpoint": tmp_path / "run"}
+    model, again = (tiny.model(network="masked", calibrate=True) for _ in range(2))
+    model.fit(X, y, **options)
+    again.fit(X, y, resume=True, **options)
+    assert isinstance(again.conditionals, ClassMatched)
+    np.testing.assert_array_equal(again.log_prob(X, y), model.log_prob(X, y))

@@ -26,7 +26,9 @@ import torch
 from torch import Generator, Tensor
 
 from neurise.categorical import draw, uniforms
+from neurise.conditionals._class_matching import ByClass
 from neurise.conditionals.base import Conditionals
+from neurise.conditionals.class_matched import ClassTerms
 from neurise.deadline import Work
 from neurise.energies import moments
 from neurise.energies.regressions import Fit, Sample
@@ -36,22 +38,25 @@ DRAWS, FEWEST_DRAWS = 2**12, 2**9
 DRAWS_PER_ROW = 4
 """Rows drawn per row of the data: their noise is then little beside that of the data."""
 DIRECTIONS = 20
-ROUNDS = 12
-"""Products with the covariance in which the directions are found."""
 GOLDEN = (5**0.5 - 1) / 2
 
 
 class Matched(NamedTuple):
-    """What is added to the conditionals, and the features (draws, columns) of rows that were drawn with it."""
+    """What is added to the conditionals, and the features (draws, columns) of rows that were drawn with it.
+
+    Where labels are looked at, each class gets terms as well, and the rows are as many of one class after another.
+    """
 
     fit: Fit
     features: Tensor
+    by_class: ClassTerms | None = None
 
 
 class Loop:
     """The chain on its way: rows of the model and of the data, and what they have along the directions so far.
 
-    The rows of the model are groups of equal size, one for each spread τ, one group after another.
+    The rows of the model are groups of equal size, one for each spread τ, one group after another. With ``by_class`` the
+    moments of each class are matched as well.
     """
 
     def __init__(
@@ -63,11 +68,13 @@ class Loop:
         spreads: Sequence[float],
         draws: int,
         labels: Tensor | None,
+        by_class: ByClass | None = None,
     ) -> None:
         sites, self.inner = data.target.shape[1], data.outcomes
-        self.data, self.axes, self.draws = data, axes, draws
+        self.data, self.axes, self.draws, self.by_class = data, axes, draws, by_class
         self.looked_at, self.constant = inner.looked_at().cpu(), constant.tolist()
-        noise = data.noise + 1 / draws
+        self.share = None if by_class is None else by_class.weight_drawn
+        noise = data.noise + (1 / draws if by_class is None else by_class.noise)
         self.shrink = [noise / spread**2 if spread else math.inf for spread in spreads]
         total = len(spreads) * draws
         start = torch.zeros(sites, total, dtype=torch.uint8, device=axes.device)
@@ -86,13 +93,18 @@ class Loop:
 
     @property
     def _shape(self) -> tuple[int, int]:
-        """How many groups there are, and how many rows in each."""
-        return len(self.shrink), self.draws
+        """How many groups are drawn evenly, each by itself, and how many rows there are in each."""
+        if self.by_class is None:
+            return len(self.shrink), self.draws
+        return len(self.shrink) * len(self.by_class.share), self.by_class.draws
 
     def found(self) -> list[Matched]:
         """Return what has been found so far, for each spread."""
-        pairs = zip(self.weight, self.bias, self.groups(), strict=True)
-        return [Matched(Fit(weight, bias), self.features[own]) for weight, bias, own in pairs]
+        found = list[Matched]()
+        for number, own in enumerate(self.groups()):
+            classes = None if self.by_class is None else self.by_class.found(number)
+            found.append(Matched(Fit(self.weight[number], self.bias[number]), self.features[own], classes))
+        return found
 
     def step(self, u: int, generator: Generator, work: Work) -> None:
         """Match the conditional of site u, and draw it."""
@@ -105,6 +117,8 @@ class Loop:
         self.walk.put(u, token)
         own = slice(u * self.inner, (u + 1) * self.inner)
         self.features[:, own] = self._encoded(token)
+        if self.by_class is not None:
+            self.by_class.put(u, self.features[:, own])
         self.along += self.features[:, own] @ self.axes[own]
         self.data_along += self.data.features[:, own] @ self.axes[own]
 
@@ -129,12 +143,14 @@ class Loop:
         seen = torch.cat([self.features[own][:, columns], self.along[own] * scale], dim=1) - centre
         seen = torch.cat([seen.new_ones(len(seen), 1), seen], dim=1).view(groups)
         shrink = seen.new_tensor(self.shrink[first:])
-        found = moments.correction(logits[own].view(groups), seen, wanted, shrink=shrink, work=work)
+        found = moments.correction(logits[own].view(groups), seen, wanted, shrink=shrink, weight=self.share, work=work)
         pairs, along = found[:, 1 : 1 + len(columns)], found[:, 1 + len(columns) :]
         self.weight[first:, lines, after:] = (self.axes[after:] @ (scale[:, None] * along)).mT
         self.weight[first:, lines, columns] += pairs.mT
         self.bias[first:, lines] = found[:, 0] - centre @ found[:, 1:]
         added[own] = (seen @ found).flatten(0, 1)
+        if self.by_class is not None:
+            added[own] += self.by_class.matched(u, logits[own] + added[own], first, work)
         return added
 
     def _encoded(self, token: Tensor) -> Tensor:
@@ -161,24 +177,3 @@ def drawn_evenly(logits: Tensor, generator: Generator) -> Tensor:
     order = (law.exp() @ tokens).argsort(dim=1, stable=True)
     level = (place * GOLDEN + uniforms(len(law), generator=generator)[:, None]) % 1
     return draw(law, torch.empty_like(level).scatter_(1, order, level))
-
-
-def directions_of(data: Sample, count: int) -> Tensor:
-    """Find the directions in which features vary most, (columns, count), of the length of a row of ones.
-
-    A subspace is multiplied by the covariance and made orthonormal, round after round.
-    """
-    columns = data.features.shape[1]
-    count, mean = min(count, columns), data.weight @ data.features
-    if not count:
-        return data.features.new_zeros(columns, 0)
-
-    def times_covariance(axes: Tensor) -> Tensor:
-        seen = data.features @ axes - mean @ axes
-        return data.features.T @ (data.weight[:, None] * seen)  # seen is centred, so that features need not be
-
-    axes = torch.randn(columns, count, generator=torch.Generator().manual_seed(0)).to(mean)
-    for _ in range(ROUNDS):
-        axes = torch.linalg.qr(times_covariance(axes))[0]
-    turned: Tensor = torch.linalg.eigh(axes.T @ times_covariance(axes))[1]
-    return axes @ turned * math.sqrt(columns)

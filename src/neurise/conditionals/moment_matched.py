@@ -4,8 +4,9 @@ An autoregressive model learns every conditional from sites of the data, and whe
 own. Small errors of 2000 conditionals add up along the way: means and correlations drift. So the chain is run once more,
 step by step, and before a site is drawn, its conditional is given the least change with which the sites drawn so far and
 this one have the moments of the data, but for the noise of these (:mod:`neurise.conditionals._matching`): those with the
-sites that its pairwise terms look at, and with the directions in which the data vary most. The changes are linear in the
-visible sites.
+sites that its pairwise terms look at, and with the directions in which the data vary most. Where rows have labels, the means
+of each class and its own directions follow (:mod:`neurise.conditionals._class_matching`). The changes are linear in the visible
+sites.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ import torch
 from torch import Generator, Tensor
 
 from neurise import conditionals
-from neurise.conditionals._matching import DIRECTIONS, DRAWS_PER_ROW, Loop, Matched, directions_of, enough_draws
+from neurise.conditionals._class_matching import FEWEST_OF_CLASS, ByClass
+from neurise.conditionals._directions import directions_of
+from neurise.conditionals._matching import DIRECTIONS, DRAWS_PER_ROW, Loop, Matched, enough_draws
 from neurise.conditionals.base import Conditionals, Frame
+from neurise.conditionals.class_matched import ClassMatched, ClassTerms
 from neurise.conditionals.committee import Together
 from neurise.deadline import Work
 from neurise.energies.pairwise_regression import expanded
@@ -112,14 +116,16 @@ def match(
     draws: int | None = None,
     directions: int = DIRECTIONS,
     work: Work | None = None,
-) -> MomentMatched:
+) -> MomentMatched | ClassMatched:
     """Correct autoregressive conditionals so that what they generate has the moments of the rows, to within their noise.
 
     Sites that the time does not reach, those that are generated last, keep the conditionals that they have.
     """
+    classes = 0 if rows.y is None else int(rows.y.max()) + 1
     data = sample_of(rows, inner.noise.space.states, inner.device)
     options: dict[str, Any] = {"generator": generator, "draws": draws, "directions": directions, "work": work}
-    return corrected(inner, match_each(inner, rows, data, constant, [spread], **options)[0].fit)
+    found = match_each(inner, rows, data, constant, [spread], classes=classes, **options)[0]
+    return corrected(inner, found.fit, found.by_class)
 
 
 @torch.no_grad()
@@ -133,12 +139,14 @@ def match_each(
     generator: Generator,
     draws: int | None = None,
     shared: bool = False,
+    classes: int = 0,
     directions: int = DIRECTIONS,
     work: Work | None = None,
 ) -> list[Matched]:
     """Find the correction for each of several spreads τ, in one run of the chain.
 
-    Each has rows of its own, so many as ``draws`` says; where they are ``shared``, as many as the data have.
+    Each has rows of its own, so many as ``draws`` says; where they are ``shared``, as many as the data have. The moments of each
+    of so many ``classes`` are matched where rows have labels, and there are enough of them for each class.
     """
     work, sites = work or Work(), inner.noise.space.sites
     count = enough_draws(data, 1 if shared else DRAWS_PER_ROW) if draws is None else draws
@@ -146,10 +154,16 @@ def match_each(
         room = ROOM_ON_GPU if inner.device.type == "cuda" else ROOM
         count = min(count, max(FEWEST, room // (inner.bytes_per_walk * len(spreads))))
     varies = (constant < 0).repeat_interleave(data.outcomes).to(inner.device)  # what never varies is hidden
-    labels = None
-    if rows.y is not None:  # each group has the labels that the data have
+    labels, by_class = None, None
+    if rows.y is not None and classes and count // classes >= FEWEST_OF_CLASS:
+        y, options = rows.y[data.place.to(rows.y.device)].to(inner.device).long(), {"directions": directions}
+        by_class = ByClass(data, y, classes, inner.noise.space, varies, spreads, draws=count // classes, **options)
+        labels = torch.arange(classes).repeat_interleave(by_class.draws)
+        count = len(labels)
+    elif rows.y is not None:  # each group has the labels that the data have
         labels = rows.spread(count, generator=torch.Generator().manual_seed(0)).y
-    loop = Loop(inner, data, constant, directions_of(data, directions) * varies[:, None], spreads, count, labels)
+    axes = directions_of(data, directions) * varies[:, None]
+    loop = Loop(inner, data, constant, axes, spreads, count, labels, by_class)
     for u in reversed(range(sites)):
         if not work.left(done=1):  # of those that are begun
             break
@@ -157,12 +171,13 @@ def match_each(
     return loop.found()
 
 
-def corrected(inner: Conditionals, change: Fit) -> MomentMatched:
-    """Add terms that were found for the features of sites."""
+def corrected(inner: Conditionals, change: Fit, by_class: ClassTerms | None = None) -> MomentMatched | ClassMatched:
+    """Add terms that were found for the features of sites, and those of each class if there are any."""
     space = inner.noise.space
     with torch.device(inner.device):
         terms = PairwiseTerms(space, inner.noise.num_steps)
     found = expanded(change, space.sites, space.states)
     terms.pair.data.copy_(found.pair)
     terms.bias.data.copy_(found.bias)
-    return MomentMatched(inner, terms.requires_grad_(False))
+    whole = MomentMatched(inner, terms.requires_grad_(False))
+    return whole if by_class is None else ClassMatched(whole, by_class)

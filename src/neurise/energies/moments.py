@@ -33,7 +33,7 @@ def correction(
     iterations: int = ITERATIONS,
     work: Work | None = None,
 ) -> Tensor:
-    r"""Return the weights w (..., k, O) for features (..., n, k) that give the wanted moments (k, O).
+    r"""Return the weights w (..., k, O) for features (..., n, k) that give the wanted moments (k, O), or (..., k, O).
 
     They are added to logits (..., n, O). Problems of the same size, each with a λ of its own, ``shrink`` (...), are solved side
     by side. Rows count the same, or as their ``weight`` (n,) says, which sums to 1. Where the time of the ``work`` ends, the
@@ -43,10 +43,10 @@ def correction(
     nowhere less than the curvature, it is the same for two states, and it leaves the outcomes apart.
     """
     rows, outcomes, problems = logits.shape[-2], logits.shape[-1], logits.shape[:-2]
-    weights = wanted.new_zeros(*problems, *wanted.shape)
+    weights = wanted.new_zeros(*problems, *wanted.shape[-2:])
     sizes = torch.tensor(SHORTER, device=logits.device, dtype=logits.dtype).view(-1, *(1 for _ in problems))
     own = torch.as_tensor(shrink, device=logits.device, dtype=logits.dtype).expand(problems)
-    each, ridge = own[..., None, None], own[..., None, None, None] * torch.eye(len(wanted), device=logits.device)
+    each, ridge = own[..., None, None], own[..., None, None, None] * torch.eye(wanted.shape[-2], device=logits.device)
     share = logits.new_full((rows,), 1 / rows) if weight is None else weight
     for _ in range(iterations):
         here = logits + features @ weights

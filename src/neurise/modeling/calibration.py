@@ -4,6 +4,8 @@ How far moments may be trusted is one number, the spread τ of :mod:`neurise.con
 the moments of one part of the rows, all in one run of the chain, and looked at by the other part: what do they add to its
 exact log-likelihood, and how far are the moments of what they draw from its moments? Each row that is looked at is scored
 by members of the committee that did not learn from it. Then the chosen spread is matched to the moments of all rows.
+
+Rows that have labels are asked for, and judged, class by class: so are their moments.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from neurise.conditionals._matching import Matched
 from neurise.conditionals.base import Conditionals
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.moment_matched import SPREAD, corrected, match_each
 from neurise.deadline import Work
-from neurise.energies.regressions import Fit, Sample, sample_of
+from neurise.energies.regressions import Sample, sample_of
 from neurise.rows import Rows
 
 SPREADS = (0.0, 0.04, 0.08, 0.16, 0.32, 0.64)
@@ -38,6 +41,12 @@ CHANCE = 0.02
 """By such a share the noise of many moments together may be more than is expected of it."""
 BLOCK = 2**10
 """Columns of a matrix of moments that are computed at once."""
+MANY_ROWS = 2**14
+"""So many rows with labels are matched, at most: an even selection of more."""
+OF_MANY = (0.0, 0.16, 0.64)
+"""What is compared where there are more: their moments have little noise, and errors of any size show."""
+DRAWS_OF_MANY = 2**10, 2**12
+"""How many rows are then drawn for each of these, and for the one that is taken: it must be done soon beside the training."""
 
 
 class Calibrated(NamedTuple):
@@ -53,6 +62,7 @@ class Held(NamedTuple):
     sample: Sample
     x: Tensor  # (n, sites)
     laws: Tensor
+    y: Tensor | None = None  # (n,)
 
 
 @torch.no_grad()
@@ -68,31 +78,53 @@ def calibrated(
     if not is_judged and not always:
         return Calibrated(learnt, "none: no complete rows were held back to choose it by")
     options: dict[str, Any] = {"generator": Generator(learnt.device).manual_seed(seed)}
+    spreads: tuple[float, ...] = SPREADS
+    first = last = chosen = None
+    if rows.y is not None:
+        options["classes"] = jobs[0].objective.frame.classes
+        if len(rows) > MANY_ROWS:
+            spreads, (first, last) = OF_MANY, DRAWS_OF_MANY
     if is_judged:
         choosing = work.part(CHOOSING)
         own, held = _parted(learnt, jobs, choosing)
+        own = _selected(own)
         data = sample_of(own, learnt.noise.space.states, learnt.device)
-        tried = match_each(learnt, own, data, constant, list(SPREADS), shared=True, work=choosing, **options)
+        tried = match_each(
+            learnt, own, data, constant, list(spreads), shared=True, work=choosing, draws=first, **options
+        )
         if choosing.left():
-            gains = held_gains(held, [one.fit for one in tried])
+            gains = held_gains(held, tried)
             pairs = learnt.looked_at()
             # Without pairs that are looked at, all count.
             pairs = pairs | pairs.T if bool(pairs.any()) else torch.ones_like(pairs)
-            errors = [moment_error(one.features, held.sample, pairs) for one in tried]
+            errors = [moment_error(one, held, pairs) for one in tried]
             nll = -mean_and_error(_log_prob(held.laws, held.x), held.sample)[0]
             best = choose(gains, held.sample, errors, allowed=ALLOWED * nll, always=always)
-            spread, report = SPREADS[best], _report(best, gains, held.sample, errors)
+            spread, chosen = spreads[best], tried[best]
+            report = _report(spreads[best], gains[best], held.sample, (errors[0], errors[best]))
         else:
             spread, report = (SPREAD if always else 0.0), f"{_name(SPREAD if always else 0.0)}, no time to choose"
     if not spread:
         return Calibrated(learnt, report)
+    rows = _selected(replace(rows, fold=None))
     data = sample_of(rows, learnt.noise.space.states, learnt.device)
-    found = match_each(learnt, replace(rows, fold=None), data, constant, [spread], work=work, **options)[0]
+    found = match_each(learnt, rows, data, constant, [spread], draws=last, work=work, **options)[0]
     if not work.left():
-        if not always:
+        if chosen is not None and chosen.by_class is not None:
+            found = chosen
+            report += "; by the rows that were not held back, for lack of time"
+        elif not always:
             return Calibrated(learnt, "none: no time")
-        report += "; cut short by the time"
-    return Calibrated(corrected(learnt, found.fit), report)
+        else:
+            report += "; cut short by the time"
+    return Calibrated(corrected(learnt, found.fit, found.by_class), report)
+
+
+def _selected(rows: Rows) -> Rows:
+    """Return rows with labels as they are, or so many of them, evenly over all; and all rows without."""
+    if rows.y is None or len(rows) <= MANY_ROWS:
+        return rows
+    return rows.take(torch.linspace(0, len(rows) - 1, MANY_ROWS, dtype=torch.float64).round().long())
 
 
 def _parted(learnt: Conditionals, jobs: Sequence[Any], work: Work) -> tuple[Rows, Held]:
@@ -115,7 +147,7 @@ def _parted(learnt: Conditionals, jobs: Sequence[Any], work: Work) -> tuple[Rows
             part = held.take(here[block])
             laws[here[block]] = judge.log_conditionals(part.x, part.y).to(laws)
             work.left()
-    return replace(own, fold=None), Held(sample, held.x.long(), laws)
+    return replace(own, fold=None), Held(sample, held.x.long(), laws, None if held.y is None else held.y.long())
 
 
 def _without(learnt: Conditionals, jobs: Sequence[Any], fold: int) -> Conditionals:
@@ -128,12 +160,14 @@ def _without(learnt: Conditionals, jobs: Sequence[Any], fold: int) -> Conditiona
     return Committee([member for member, _ in chosen], [weight / total for _, weight in chosen])
 
 
-def held_gains(held: Held, fits: Sequence[Fit]) -> Tensor:
-    r"""Return what each correction adds to the log-likelihood of each row, :math:`\log p_\tau(x) - \log p(x)`, (fits, n)."""
+def held_gains(held: Held, found: Sequence[Matched]) -> Tensor:
+    r"""Return what each correction adds to the log-likelihood of each row, :math:`\log p_\tau(x) - \log p(x)`, (found, n)."""
     states, gains = held.laws.shape[-1], list[Tensor]()
     before = _log_prob(held.laws, held.x)
-    for fit in fits:
-        change = fit.logits(held.sample)  # (n, sites, O)
+    for one in found:
+        change = one.fit.logits(held.sample)  # (n, sites, O)
+        if one.by_class is not None and held.y is not None:
+            change = change + one.by_class.of_all_sites(held.sample.features, held.y)
         if change.shape[-1] < states:
             change = torch.cat([torch.zeros_like(change), change], dim=-1)
         gains.append(_log_prob(torch.log_softmax(held.laws + change, dim=-1), held.x) - before)
@@ -145,14 +179,31 @@ def _log_prob(laws: Tensor, x: Tensor) -> Tensor:
     return laws.gather(-1, x[..., None]).squeeze(-1).double().sum(1)
 
 
-def moment_error(drawn: Tensor, sample: Sample, pairs: Tensor) -> float:
+def moment_error(found: Matched, held: Held, pairs: Tensor) -> float:
     r"""Return how far moments of what is drawn are from those of held-back rows, beyond what chance explains.
 
     It is :math:`\sum_{ij} (\langle g_i g_j\rangle_{\mathrm{drawn}} - \langle g_i g_j \rangle_{\mathrm{held}})^2` less the
     variances of both means, and never less than 0. g are the constant 1 and the features of all sites less their means in the
     held-back rows; ``pairs`` (sites, sites) says which of them count. On 2,000 sites most pairs have nothing to do with each
-    other, and their noise would hide everything else.
+    other, and their noise would hide everything else. Where the moments of each class are matched, it is the mean over the
+    classes of the rows held back, of which each has moments of its own.
     """
+    sample, drawn = held.sample, found.features
+    if found.by_class is None or held.y is None:
+        error, expected = _squares(drawn, sample, pairs)
+        return max(0.0, error - (1 + CHANCE) * expected)
+    total, parts = 0.0, drawn.view(len(found.by_class.bias), -1, drawn.shape[1])
+    for kind, part in enumerate(parts):
+        here = (held.y == kind).to(sample.weight)
+        share = float(sample.weight @ here)
+        if share > 0:
+            error, expected = _squares(part, sample.part(here), pairs)
+            total += share * (error - (1 + CHANCE) * expected)
+    return max(0.0, total)
+
+
+def _squares(drawn: Tensor, sample: Sample, pairs: Tensor) -> tuple[float, float]:
+    """Return the sum of the squared errors of moments, and what chance alone makes of it."""
     mean, noise = sample.weight @ sample.features, sample.noise + 1 / len(drawn)
     ours, theirs = (torch.cat([part.new_ones(len(part), 1), part - mean], dim=1) for part in (drawn, sample.features))
     counted = torch.ones(ours.shape[1], ours.shape[1], dtype=torch.bool, device=ours.device)
@@ -166,7 +217,7 @@ def moment_error(drawn: Tensor, sample: Sample, pairs: Tensor) -> float:
         gap = ours.T @ ours[:, some] / len(ours) - held
         error += float((gap.double().square() * counted[:, some]).sum())
         expected += float(((square - held.square()).double().clamp(min=0) * counted[:, some]).sum()) * noise
-    return max(0.0, error - (1 + CHANCE) * expected)
+    return error, expected
 
 
 def choose(gains: Tensor, sample: Sample, errors: Sequence[float], *, allowed: float, always: bool) -> int:
@@ -197,12 +248,13 @@ def _name(spread: float) -> str:
     return f"spread {spread:g}" if spread else "none"
 
 
-def _report(best: int, gains: Tensor, sample: Sample, errors: Sequence[float]) -> str:
-    """Say what was chosen and why."""
-    if not SPREADS[best]:
-        if not errors[0]:
+def _report(spread: float, gains: Tensor, sample: Sample, errors: tuple[float, float]) -> str:
+    """Say what was chosen and why; the errors of the moments are those before and after."""
+    before, after = errors
+    if not spread:
+        if not before:
             return "none: moments of held-back rows are as near as chance allows"
         return "none: better moments would cost held-back rows too much likelihood"
-    mean, error = mean_and_error(gains[best], sample)
-    told = f", squared error of moments × {errors[best] / errors[0]:.2f}" if errors[0] else ""
-    return f"spread {SPREADS[best]:g}: held-back rows {mean:+.3g} ± {error:.2g} nats{told}"
+    mean, error = mean_and_error(gains, sample)
+    told = f", squared error of moments × {after / before:.2f}" if before else ""
+    return f"spread {spread:g}: held-back rows {mean:+.3g} ± {error:.2g} nats{told}"

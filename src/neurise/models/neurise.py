@@ -23,7 +23,11 @@ from neurise.networks.base import RowNetwork
 from neurise.rows import Rows
 
 WIDE, MANY_ROWS = 128, 2**14
-"""Calibration is tried by default from so many sites on, where errors of many conditionals add up, and up to so many rows."""
+"""Calibration is tried by default from so many sites on, where errors of many conditionals add up, and up to so many rows.
+
+Without a GPU also of more rows, if they have labels: networks then see each of them a few times at most, and the means of
+classes are the first that they get wrong.
+"""
 LOSS = "tempered_screening(0.75)"
 MOST_COLUMNS = 2**13
 """Sites times states up to which it is: the corrections that are compared are matrices of so many rows."""
@@ -51,7 +55,8 @@ class NeurISE(RoundRobinModel):
             network="site_mlp" only these do: it needs ``corrector__clean``, and gets ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
             those of the data, to within their noise. Hard noise only; True implies ``architecture__pairwise`` with
-            "site_mlp". None: for 128 sites or more and at most 16,384 rows, where rows held back agree.
+            "site_mlp". None: for 128 sites or more and at most 16,384 rows, or rows with labels on a CPU, where rows held back
+            agree. With labels it goes class by class.
         steps: how long to train where ``fit`` is given neither ``max_steps`` nor ``max_seconds``; by default a number that
             suits the data.
         order: the sites in the order in which they are noised; they are generated in the opposite order.
@@ -146,9 +151,10 @@ class NeurISE(RoundRobinModel):
             )
 
     def _suits_calibration(self) -> bool:
-        """Whether to try to calibrate wide data: not too many rows of them, and one chain that draws each site once."""
+        """Whether to try to calibrate wide data: rows that are hardly learnt, and one chain that draws each site once."""
         space = self.schema_.space
-        if self.schema_.count > MANY_ROWS or space.sites * space.states > MOST_COLUMNS or self._has_gaps:
+        is_learnt = self.schema_.count > MANY_ROWS and (self.schema_.labels is None or self.device_.type == "cuda")
+        if is_learnt or space.sites * space.states > MOST_COLUMNS or self._has_gaps:
             return False
         has_terms = list(self.sizes_) != ["site_mlp"] or self.chosen_.pairwise
         return self._is_hard and has_terms and self.cycles == 1 and self.chain.steps is None and not self.mixes_orders_
