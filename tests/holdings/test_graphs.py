@@ -41,7 +41,7 @@ def test_nodes_are_sites_or_names() -> None:
 def test_the_node_that_is_wrong_is_named(make: Callable[[list[Any]], Any]) -> None:
     with pytest.raises(ValueError, match="the node 'z'; a node is"):
         site_pairs(make([("a", "z")]), 2, ["a", "b"])
-    with pytest.raises(ValueError, match="the node 'a'; .*do not go together"):
+    with pytest.raises(ValueError, match=r"the node 'a'; .*do not go together"):
         site_pairs(make([("a", 1)]), 2, ["a", "b"])
 
 
