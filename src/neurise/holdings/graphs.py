@@ -31,12 +31,12 @@ def site_pairs(graph: Any, sites: int, names: Sequence[Any] | None = None) -> An
         edges, nodes = [tuple(edge[:2]) for edge in graph.edges], list(graph.nodes)
     place = {} if names is None else {name: site for site, name in enumerate(names)}
     if not all(node in place for node in nodes):
-        named, place = place, {site: site for site in range(sites)}
+        columns, place = place, {site: site for site in range(sites)}
         unknown = [node for node in nodes if node not in place]
         if unknown:
-            node = next((node for node in unknown if node not in named), unknown[0])
+            node = next((node for node in unknown if node not in columns), unknown[0])
             known = "" if names is None else f", or a column: {', '.join(map(repr, list(names)[:10]))}"
-            mixed = "; names of columns and numbers of sites do not go together" if node in named else ""
+            mixed = "; names of columns and numbers of sites do not go together" if node in columns else ""
             raise ValueError(f"graph has the node {node!r}; a node is a site from 0 to {sites - 1}{known}{mixed}")
     return np.array([[place[a], place[b]] for a, b in edges], dtype=np.int64).reshape(-1, 2)
 
