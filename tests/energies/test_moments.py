@@ -87,10 +87,24 @@ def test_problems_side_by_side_are_solved_as_each_by_itself(outcomes: int) -> No
 
 
 @OUTCOMES
-def test_a_singular_problem_changes_nothing_and_leaves_its_neighbour_alone(outcomes: int) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_features_that_repeat_each_other_are_solved_as_one(outcomes: int, dtype: torch.dtype) -> None:
+    # The curvature is singular but for a ridge below the rounding of single precision.
+    logits, features, wanted = (part.to(dtype) for part in case(outcomes))
+    twice = torch.cat([features, features[:, 1:], torch.zeros(len(features), 1, dtype=dtype)], dim=1)
+    both = torch.cat([wanted, wanted[1:], torch.zeros(1, outcomes, dtype=dtype)])
+    found = moments.correction(logits, twice, both, shrink=1e-9, iterations=60).double()
+    have = features.double().T @ law(logits.double() + twice.double() @ found) / len(features)
+    # A hundred last bits of sums whose terms are of size 1.
+    torch.testing.assert_close(have, wanted.double(), rtol=0, atol=max(1e-8, 100 * torch.finfo(dtype).eps))
+    assert not found[-1].any()
+
+
+@OUTCOMES
+def test_a_problem_without_curvature_changes_nothing_and_leaves_its_neighbour_alone(outcomes: int) -> None:
     logits, features, wanted = case(outcomes)
-    empty = torch.cat([features[:, :-1], torch.zeros(len(features), 1, dtype=torch.float64)], dim=1)
-    shrink = torch.tensor([0.0, 0.0], dtype=torch.float64)  # nothing holds the weight of a feature that is 0 throughout
-    found = moments.correction(torch.stack([logits] * 2), torch.stack([empty, features]), wanted, shrink=shrink)
+    shrink = torch.tensor([0.0, 0.0], dtype=torch.float64)
+    pair = torch.stack([torch.zeros_like(features), features])
+    found = moments.correction(torch.stack([logits] * 2), pair, wanted, shrink=shrink)
     assert torch.equal(found[0], torch.zeros_like(found[0]))
     torch.testing.assert_close(found[1], moments.correction(logits, features, wanted, shrink=0.0))

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -28,7 +27,7 @@ from torch import Generator, Tensor
 from neurise.categorical import draw, uniforms
 from neurise.conditionals._class_matching import ByClass
 from neurise.conditionals.base import Conditionals
-from neurise.conditionals.class_matched import ClassTerms
+from neurise.conditionals.class_matched import Matched
 from neurise.deadline import Work
 from neurise.energies import moments
 from neurise.energies.regressions import Fit, Sample
@@ -39,17 +38,6 @@ DRAWS_PER_ROW = 4
 """Rows drawn per row of the data: their noise is then little beside that of the data."""
 DIRECTIONS = 20
 GOLDEN = (5**0.5 - 1) / 2
-
-
-class Matched(NamedTuple):
-    """What is added to the conditionals, and the features (draws, columns) of rows that were drawn with it.
-
-    Where labels are looked at, each class gets terms as well, and the rows are as many of one class after another.
-    """
-
-    fit: Fit
-    features: Tensor
-    by_class: ClassTerms | None = None
 
 
 class Loop:

@@ -10,7 +10,7 @@ class would be far larger, and find no more in the rows of one class.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from torch.nn import functional
 from neurise import checks, conditionals
 from neurise.conditionals.base import Conditionals, Frame
 from neurise.conditionals.committee import Together
+from neurise.energies.regressions import Fit
 from neurise.networks.parts.walk import Walk
 from neurise.space import Space
 
@@ -64,6 +65,17 @@ class ClassTerms(nn.Module):
             pair = (self.along[kind] @ self.axes[kind].T) * sees
             found[here] = features[here] @ pair.T + self.bias[kind]
         return found.view(len(features), self.space.sites, self.outcomes)
+
+
+class Matched(NamedTuple):
+    """What is added to the conditionals, and the features (draws, columns) of rows that were drawn with it.
+
+    Where labels are looked at, each class gets terms as well, and the rows are as many of one class after another.
+    """
+
+    fit: Fit
+    features: Tensor
+    by_class: ClassTerms | None = None
 
 
 class ClassMatched(Conditionals):

@@ -19,9 +19,9 @@ from torch import Generator, Tensor
 from neurise import conditionals
 from neurise.conditionals._class_matching import FEWEST_OF_CLASS, ByClass
 from neurise.conditionals._directions import directions_of
-from neurise.conditionals._matching import DIRECTIONS, DRAWS_PER_ROW, Loop, Matched, enough_draws
+from neurise.conditionals._matching import DIRECTIONS, DRAWS_PER_ROW, Loop, enough_draws
 from neurise.conditionals.base import Conditionals, Frame
-from neurise.conditionals.class_matched import ClassMatched, ClassTerms
+from neurise.conditionals.class_matched import ClassMatched, ClassTerms, Matched
 from neurise.conditionals.committee import Together
 from neurise.deadline import Work
 from neurise.energies.pairwise_regression import expanded

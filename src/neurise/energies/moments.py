@@ -19,8 +19,10 @@ from torch import Tensor
 from neurise.deadline import Work
 
 ITERATIONS = 6
-SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03, 0.0)
-"""How much of a Newton step is made: whichever of these leads lowest, and where none leads down, nothing."""
+SHORTER = (1.0, 0.5, 0.25, 0.1, 0.03)
+"""How much of a Newton step is made: whichever of these leads lowest."""
+ROUNDING = 64
+"""Last bits of its trace by which a curvature may be wrong: sums over many rows, of features that depend on each other."""
 
 
 def correction(
@@ -54,7 +56,10 @@ def correction(
         slope = wanted - features.mT @ (share[:, None] * law) - each * weights  # (..., k, O), downhill
         bend = share[:, None] * law * (1 - law) * (1 if outcomes == 1 else 2)  # (..., n, O)
         curvature = torch.stack([features.mT @ (features * part[..., None]) for part in bend.unbind(-1)], -3) + ridge
-        # Unchecked, since a check would wait for the device. What a ridge below the rounding leaves singular makes no step.
+        # A little more curvature shortens the step and leaves the minimum where it is; without it, rounding may turn the step.
+        trace = curvature.diagonal(dim1=-2, dim2=-1).sum(-1)
+        curvature.diagonal(dim1=-2, dim2=-1).add_(ROUNDING * torch.finfo(trace.dtype).eps * trace[..., None])
+        # Unchecked, since a check would wait for the device. Without any curvature, no step is made.
         step = torch.linalg.solve_ex(curvature, slope.mT[..., None])[0].squeeze(-1).mT
         step = torch.where(step.isfinite().all(-2, keepdim=True).all(-1, keepdim=True), step, 0.0)
         if outcomes > 1:  # what all states have in common changes nothing

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from neurise.conditionals._matching import Matched
 from neurise.conditionals.base import Conditionals
+from neurise.conditionals.class_matched import Matched
 from neurise.conditionals.committee import Committee
 from neurise.conditionals.moment_matched import SPREAD, corrected, match_each
 from neurise.deadline import Work
