@@ -2,13 +2,16 @@
 
     python benchmarks/estimators.py                      # everything: three minutes on one core
     python benchmarks/estimators.py --part efficiency    # or scan, noise, misspecified, finite
+    python benchmarks/estimators.py --json benchmarks/measured/estimators.json
 
-Tables go to the terminal, figures to docs/figures (--figures elsewhere).
+Tables go to the terminal, figures to docs/figures (--figures elsewhere). ``gamma 0`` is screening, ``gamma 1`` cross-entropy.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -20,7 +23,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from neurise import losses
-from neurise.files import write_atomically
+from neurise.experiments._code import machine, script_version
+from neurise.files import write_atomically, write_text
 from neurise.space import Space
 from neurise.theory import estimators
 from neurise.theory.estimators import ConditionalFamily
@@ -30,6 +34,8 @@ GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25)
 BETAS = (0.2, 0.5, 1.0, 1.5)
 SMOOTHING = (0.3, 1.0, 3.0, 10.0, 30.0)
 WEAK = 1.0
+
+Row = dict[str, Any]
 
 
 def autoregressive(sites: int, states: int) -> tuple[str, ConditionalFamily]:
@@ -45,10 +51,19 @@ def tempered(gamma: float) -> losses.Loss:
     return losses.tempered_screening(gamma)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    print("\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    for row in rows:
-        print("| " + " | ".join(row) + " |", flush=True)
+def under(values: Sequence[float], gammas: Sequence[float] = GAMMAS, what: str = "") -> Row:
+    """Name a value for every γ."""
+    return {f"gamma {gamma:g}{what}": float(value) for gamma, value in zip(gammas, values, strict=True)}
+
+
+def show(rows: Sequence[Row]) -> None:
+    """Print rows that have the same fields as one table."""
+    for fields in dict.fromkeys(tuple(row) for row in rows):
+        print("\n| " + " | ".join(fields) + " |\n|" + "---|" * len(fields))
+        for row in rows:
+            if tuple(row) == fields:
+                cells = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values())
+                print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -59,22 +74,21 @@ def save(figure: Figure, path: Path) -> None:
     print(f"\nwritten: {path}")
 
 
-def efficiency(folder: Path) -> None:
+def efficiency(folder: Path) -> list[Row]:
     """Efficiency against Cramér–Rao, for weights, references, temperatures and numbers of states."""
     families = [autoregressive(5, 2), autoregressive(3, 3), autoregressive(3, 5), all_pairs(5, 2), all_pairs(4, 3)]
     kinds: list[tuple[str, Callable[[float], losses.Loss], Sequence[float]]] = [
-        ("γ", tempered, GAMMAS),
-        ("α", losses.weighted_screening, (0.5, 1.0)),
+        ("gamma", tempered, GAMMAS),
+        ("alpha", losses.weighted_screening, (0.5, 1.0)),
         ("order", estimators.pseudospherical, (0.25, 0.5, 0.75)),
     ]
-    head = ["family", "β", *(f"{symbol} = {value:g}" for symbol, _, values in kinds for value in values)]
     rows = []
     for name, family in families:
         for beta in BETAS:
-            theta = estimators.spin_glass(family, beta)
-            found = [estimators.efficiency(family, theta, make(v)) for _, make, values in kinds for v in values]
-            rows.append([name, f"{beta:g}", *(f"{value:.3f}" for value in found)])
-    table(head, rows)
+            theta, row = estimators.spin_glass(family, beta), {"family": name, "beta": beta}
+            for kind, make, values in kinds:
+                row |= {f"{kind} {value:g}": estimators.efficiency(family, theta, make(value)) for value in values}
+            rows.append(row)
     figure = Figure(figsize=(12, 3.6), layout="constrained", dpi=90)
     line = [i / 20 for i in range(33)]
     for panel, (name, family) in zip(figure.subplots(1, 4), [families[i] for i in (0, 1, 3, 4)], strict=True):
@@ -91,9 +105,10 @@ def efficiency(folder: Path) -> None:
     figure.axes[0].set_ylabel("efficiency against Cramér–Rao")
     figure.axes[0].legend(frameon=False)
     save(figure, folder / "estimators_efficiency.png")
+    return rows
 
 
-def scan(folder: Path, instances: int = 40) -> None:
+def scan(folder: Path, instances: int = 40) -> list[Row]:
     """Where the best γ lies for random pairwise laws that are learnt from all of their conditionals."""
     line = [i / 20 for i in range(41)]
     rows = []
@@ -108,44 +123,40 @@ def scan(folder: Path, instances: int = 40) -> None:
                 best.append(line[max(range(len(line)), key=curve.__getitem__)])
                 gain.append(max(curve) / curve[20] - 1)
             low, middle, high = (sorted(best)[i] for i in (0, instances // 2, -1))
-            typical, largest = sorted(gain)[instances // 2], max(gain)
-            rows.append([name, f"{beta:g}", f"{low:g} … {middle:g} … {high:g}", f"{typical:.2%}", f"{largest:.1%}"])
-    table(["family", "β", "best γ: least … median … most", "gain over γ = 1: median", "most"], rows)
+            at_more = max((one for one, place in zip(gain, best, strict=True) if place < 1), default=0.0)
+            row = {"family": name, "beta": beta, "laws": instances, "least": low, "median": middle, "most": high}
+            rows.append({**row, "gain": sorted(gain)[instances // 2], "most gain": max(gain), "gain below 1": at_more})
+    return rows
 
 
-def noise(folder: Path) -> None:
+def noise(folder: Path) -> list[Row]:
     """What one example's gradient tells and how loud it is."""
-    rows = []
+    rows: list[Row] = []
     for states in (2, 3):
         for rare in (0.5, 0.1, 1e-2, 1e-3, 1e-4):
             if rare == 0.5 and states > 2:
                 continue
             conditional = torch.tensor([1 - rare, *[rare / (states - 1)] * (states - 1)], dtype=torch.float64)
-            found = [estimators.context_noise(tempered(gamma), conditional) for gamma in (0.0, 0.5, 0.75, 1.0)]
-            rows.append(
-                [f"{states}", f"{rare:g}", f"{found[0].information:.2g}", *(f"{f.variance:.2g}" for f in found)]
-            )
-    table(["p", "1 − max μ", "information", *(f"variance, γ = {g:g}" for g in (0, 0.5, 0.75, 1))], rows)
-    rows = []
+            found = [estimators.context_noise(tempered(gamma), conditional) for gamma in GAMMAS]
+            row = {"of": "one context", "states": states, "rare": rare, "information": float(found[0].information)}
+            rows.append(row | under([float(one.variance) for one in found]))
     conditionals = torch.tensor([[0.5, 0.5], [0.999, 0.001]], dtype=torch.float64)
     for blank in (0.0, 0.5, 0.8, 0.95):
         shares = torch.tensor([1 - blank, blank], dtype=torch.float64)
-        found = [estimators.pooled_efficiency(tempered(gamma), conditionals, shares) for gamma in GAMMAS]
-        rows.append([f"{blank:g}", *(f"{value:.3f}" for value in found)])
-    table(["share of blank contexts", *(f"γ = {gamma:g}" for gamma in GAMMAS)], rows)
-    rows = []
+        values = [estimators.pooled_efficiency(tempered(gamma), conditionals, shares) for gamma in GAMMAS]
+        rows.append({"of": "blank contexts", "blank": blank} | under(values))
     for name, family in (autoregressive(3, 3), autoregressive(5, 2)):
         theta = estimators.spin_glass(family, 1.0, seed=1)
         for place in (0.0, 0.5, 0.9, 1.0, 1.5):
-            found = [estimators.gain_of_whole_rows(family, theta, place * theta, tempered(g)) for g in GAMMAS]
-            rows.append([name, f"{place:g}", *(f"{value:.2f}" for value in found)])
-    table(["family, β = 1", "couplings over the true ones", *(f"γ = {gamma:g}" for gamma in GAMMAS)], rows)
+            values = [estimators.gain_of_whole_rows(family, theta, place * theta, tempered(g)) for g in GAMMAS]
+            rows.append({"of": "whole rows", "family": name, "couplings": place} | under(values))
     figure = Figure(figsize=(10, 3.6), layout="constrained", dpi=90)
     left, right = figure.subplots(1, 2)
     rare = torch.logspace(-5, -0.31, 60, dtype=torch.float64)
     theta = estimators.spin_glass(family, 1.0, seed=1)
     places = [i / 40 for i in range(1, 81) if i != 40]
     unit = [estimators.path_signal(family, theta, s * theta, losses.cross_entropy) for s in places]
+    ratios: list[list[float]] = []
     for colour, gamma in zip(COLOURS, GAMMAS, strict=True):
         found = [estimators.context_noise(tempered(gamma), torch.stack([1 - r, r])) for r in rare]
         left.loglog(rare, [f.variance for f in found], color=colour, label=f"γ = {gamma:g}")
@@ -154,14 +165,19 @@ def noise(folder: Path) -> None:
             for s, one in zip(places, unit, strict=True)
         ]
         right.plot(places, ratio, color=colour)
+        ratios.append(ratio)
     left.set(xlabel="probability of the rarer state", ylabel="variance of one gradient", title="a context, p = 2")
     left.legend(frameon=False)
     right.set(xlabel="couplings over the true ones", ylabel="signal to noise², γ = 1 is 1", title="5 spins, β = 1")
     right.axvline(1, color="#cccccc", zorder=0)
     save(figure, folder / "estimators_noise.png")
+    for place, *values in zip(places, *ratios, strict=True):
+        side = "not sure enough" if place < 1 else "too sure"
+        rows.append({"of": "signal", "couplings": place, "model": side} | under(values))
+    return rows
 
 
-def misspecified(folder: Path, instances: int = 10) -> None:
+def misspecified(folder: Path, instances: int = 10) -> list[Row]:
     """Where endless data, and few, lead when the family is too small: random energies, pairwise conditionals."""
     rows = []
     for name, family in (autoregressive(5, 2), autoregressive(3, 3), all_pairs(5, 2), all_pairs(3, 3)):
@@ -172,14 +188,16 @@ def misspecified(folder: Path, instances: int = 10) -> None:
                 start = estimators.limit(family, law, losses.cross_entropy).theta
                 reached = [estimators.limit(family, law, tempered(gamma), start) for gamma in GAMMAS]
                 place.copy_(torch.tensor([[one.kl, one.tv] for one in reached]))
-            cases = {"∞": found.mean(0).T.tolist()}
+            cases = {"∞": (found.mean(0).T.tolist(), 0)}
             for size in (100, 1000):
-                learnt = [torch.stack(_learn(family, law, size, WEAK, 20, GAMMAS)).median(2).values for law in laws]
-                cases[f"{size:,}"] = torch.stack(learnt).mean(0).tolist()
-            for size, pair in cases.items():
+                learnt, lost = zip(*(_learn(family, law, size, WEAK, 20, GAMMAS) for law in laws), strict=True)
+                medians = torch.stack([torch.stack(one).median(2).values for one in learnt])
+                cases[f"{size:,}"] = medians.mean(0).tolist(), max(map(max, lost))
+            for size, (pair, most) in cases.items():
                 for what, values in zip(("KL", "TV"), pair, strict=True):
-                    rows.append([name, f"{beta:g}", size, what, *(f"{value:.4f}" for value in values)])
-    table(["family", "β", "N", "", *(f"γ = {gamma:g}" for gamma in GAMMAS)], rows)
+                    row = {"family": name, "beta": beta, "rows": size, "of": what}
+                    rows.append(row | under(values) | {"most not found": most})
+    return rows
 
 
 def _random_energies(space: Space, beta: float, seed: int) -> Tensor:
@@ -187,7 +205,7 @@ def _random_energies(space: Space, beta: float, seed: int) -> Tensor:
     return (beta * energies).softmax(0)
 
 
-def finite(folder: Path, repeats: int = 100) -> None:
+def finite(folder: Path, repeats: int = 100) -> list[Row]:
     """Estimates from 30 … 10,000 rows, minimised to the end, beside the formula."""
     gammas, rows = GAMMAS[:5], []
     figure = Figure(figsize=(12, 3.6), layout="constrained", dpi=90)
@@ -202,16 +220,18 @@ def finite(folder: Path, repeats: int = 100) -> None:
         law = family.log_law(theta).exp()
         formula = [estimators.asymptotics(family, theta, tempered(gamma)) for gamma in gammas]
         for colour, size in zip(COLOURS, (30, 100, 1000, 10_000), strict=False):
-            found = {kappa: _learn(family, law, size, kappa, repeats, gammas) for kappa in SMOOTHING}
+            found = {kappa: _learn(family, law, size, kappa, repeats, gammas)[0] for kappa in SMOOTHING}
             means = torch.stack([kl.mean(1) for kl, _ in found.values()])  # (smoothing, γ)
             best = torch.stack([found[SMOOTHING[k]][0][i] for i, k in enumerate(means.argmin(0).tolist())])
             weak, tv = found[WEAK]
-            facts = [name, f"{beta:g}", f"{size:,}"]
-            rows.append([*facts, "formula", *_compared(torch.tensor([[one.nll / size] for one in formula]))])
-            rows.append([*facts, f"κ = {WEAK:g}", *_compared(weak)])
-            rows.append([*facts, "best κ", *_compared(best)])
-            rows.append([*facts, "TV, formula", *(f"{one.tv / size**0.5:.4f}" for one in formula)])
-            rows.append([*facts, f"TV, κ = {WEAK:g}", *(f"{value:.4f}" for value in tv.mean(1).tolist())])
+            cases = {"formula": torch.tensor([[one.nll / size] for one in formula]), "weak": weak, "best": best}
+            for what, values in cases.items():
+                row = {"family": name, "beta": beta, "rows": size, "smoothing": what}
+                rows.append(row | _compared(values, gammas))
+            distances = {"formula": torch.tensor([one.tv / size**0.5 for one in formula]), "weak": tv.mean(1)}
+            for what, means in distances.items():
+                row = {"family": name, "beta": beta, "rows": size, "smoothing": what, "of": "TV"}
+                rows.append(row | under(means.tolist(), gammas))
             scale = size / (family.parameters / 2)
             panel.plot(gammas, scale * weak.mean(1), "o-", color=colour, label=f"N = {size:,}")
             panel.plot(gammas, scale * best.mean(1), "o:", color=colour, markersize=3)
@@ -220,35 +240,38 @@ def finite(folder: Path, repeats: int = 100) -> None:
         panel.title.set_fontsize(8)
     figure.axes[0].set_ylabel("excess NLL over Cramér–Rao")
     figure.axes[0].legend(frameon=False, fontsize=8)
-    table(["family", "β", "N", "excess NLL", *(f"γ = {gamma:g}" for gamma in gammas)], rows)
     save(figure, folder / "estimators_finite.png")
+    return rows
 
 
 def _learn(
     family: ConditionalFamily, law: Tensor, size: int, kappa: float, repeats: int, gammas: Sequence[float]
-) -> tuple[Tensor, Tensor]:
-    """Excess NLL and TV, (γ, repeats): rows and κ more, spread evenly over the space so that every minimum is finite."""
+) -> tuple[tuple[Tensor, Tensor], list[int]]:
+    """Excess NLL and TV, (γ, repeats), and for each γ how many minima were not found.
+
+    To the rows κ more are added, spread evenly over the space so that every minimum is finite.
+    """
     counts = np.random.default_rng(size).multinomial(size, law.numpy() / float(law.sum()), size=repeats)
     rows = torch.from_numpy((counts + kappa / len(law)) / (size + kappa))
     start, _ = estimators.solve(family, rows, losses.cross_entropy)
-    found = []
+    found, lost = [], []
     for gamma in gammas:
         theta, converged = estimators.solve(family, rows, tempered(gamma), start)
-        if not bool(converged.all()):
-            print(f"{int((~converged).sum())} of {repeats} did not converge: γ = {gamma:g}, N = {size}, κ = {kappa:g}")
+        lost.append(int((~converged).sum()))
         found.append(estimators.errors(family, theta, law))
-    return torch.stack([kl for kl, _ in found]), torch.stack([tv for _, tv in found])
+    return (torch.stack([kl for kl, _ in found]), torch.stack([tv for _, tv in found])), lost
 
 
-def _compared(values: Tensor) -> list[str]:
-    """How far each mean is from the last, in per cent with its standard error over paired rows, and the last in nats."""
+def _compared(values: Tensor, gammas: Sequence[float]) -> Row:
+    """Compare each mean with the last: the ratio less one, its standard error over paired rows, and the last in nats."""
     means = values.mean(1)
     ratio = means / means[-1]
     differences = values - ratio[:, None] * values[-1]
     error = differences.square().mean(1).sqrt() / values.shape[1] ** 0.5 / means[-1]
-    pairs = zip(ratio[:-1].tolist(), error[:-1].tolist(), strict=True)
-    cells = [f"{r - 1:+.1%}" + (f" ± {e:.1%}" if values.shape[1] > 1 else "") for r, e in pairs]
-    return [*cells, f"{float(means[-1]):.3g}"]
+    row = under((ratio - 1).tolist()[:-1], gammas[:-1])
+    if values.shape[1] > 1:
+        row |= under(error.tolist()[:-1], gammas[:-1], " error")
+    return row | {"nats": float(means[-1])}
 
 
 def main() -> None:
@@ -256,11 +279,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=list(parts), action="append", help="only this; may be repeated")
     parser.add_argument("--figures", type=Path, default=Path(__file__).parents[1] / "docs" / "figures")
+    parser.add_argument("--json", metavar="FILE", help="also write every figure")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    made: Row = {
+        "command": " ".join(["python benchmarks/estimators.py", *sys.argv[1:]]),
+        "code": script_version(__file__),
+        "machine": machine("cpu"),
+        "rows": list[Row](),
+    }
     for name in arguments.part or parts:
         print(f"\n## {name}")
-        parts[name](arguments.figures)
+        rows = parts[name](arguments.figures)
+        show(rows)
+        made["rows"] += [{"part": name, **row} for row in rows]
+        if arguments.json:
+            write_text(Path(arguments.json), json.dumps(made, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":
