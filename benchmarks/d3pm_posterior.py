@@ -1,7 +1,7 @@
 """How far is D3PM's sampler from the data when its network is perfect?
 
     python benchmarks/d3pm_posterior.py                       # seconds on one core
-    python benchmarks/d3pm_posterior.py --json curves.json    # the same figures, to plot
+    python benchmarks/d3pm_posterior.py --json benchmarks/measured/d3pm_posterior.json
 
 The network is replaced by the true P(x_0,i | x_t), which is what cross-entropy finds in the end, and the law of the sampler is
 computed exactly, on small spaces. What is left is the error of the steps: with the exact posterior it falls like 1/T; with the
@@ -23,6 +23,8 @@ import numpy as np
 import torch
 
 from neurise import datasets
+from neurise.experiments._code import machine, script_version
+from neurise.files import write_text
 from neurise.laws import distance
 from neurise.sampling import parallel
 
@@ -69,7 +71,13 @@ def main() -> None:
         pairs = zip(arguments.timesteps, values, strict=True)
         results += [keys | {"timesteps": timesteps, "tv": value} for timesteps, value in pairs]
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
+        made = {
+            "command": " ".join(["python benchmarks/d3pm_posterior.py", *sys.argv[1:]]),
+            "code": script_version(__file__),
+            "machine": machine("cpu"),
+            "rows": results,
+        }
+        write_text(Path(arguments.json), json.dumps(made, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

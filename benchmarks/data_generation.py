@@ -2,7 +2,7 @@
 
     python benchmarks/data_generation.py                    # everything
     python benchmarks/data_generation.py "5×5" potts        # what has one of these words in its name
-    python benchmarks/data_generation.py --repeats 3 --json
+    python benchmarks/data_generation.py --repeats 3 --json benchmarks/measured/data_generation.json
 
 Each task runs in a process of its own: the time is that of the task alone, without starting Python and importing, and the
 memory is the largest that the process ever held, with and without what Python and torch take before the task begins.
@@ -22,11 +22,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from neurise import datasets
+from neurise.experiments._code import machine, script_version
+from neurise.files import write_text
 
 
 def pmf(side: int) -> str:
@@ -113,7 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help="run what has one of these words in its name")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", metavar="FILE", help="also write every figure")
     parser.add_argument("--here", metavar="TASK", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.here:
@@ -122,21 +125,27 @@ def main() -> None:
     wanted = [name for name in TASKS if not arguments.words or any(word in name for word in arguments.words)]
     if not wanted:
         raise SystemExit(f"no task has {' or '.join(arguments.words)} in its name; there are: {'; '.join(TASKS)}")
-    if not arguments.json:
-        print(
-            f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}\n"
-        )
-        print("| task | seconds | CPU seconds | peak MB | above start MB | |")
-        print("|---|---|---|---|---|---|")
+    made: dict[str, Any] = {
+        "command": " ".join(["python benchmarks/data_generation.py", *sys.argv[1:]]),
+        "code": script_version(__file__),
+        "machine": machine("cpu"),
+        "rows": [],
+    }
+    print(
+        f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}\n"
+    )
+    print("| task | seconds | CPU seconds | peak MB | above start MB | |")
+    print("|---|---|---|---|---|---|")
     for name in wanted:
         row = measure_apart(name, arguments.repeats)
-        if arguments.json:
-            print(json.dumps(row), flush=True)
-        elif "error" in row:
+        if "error" in row:
             print(f"| {name} | failed | | | | {row['error']} |", flush=True)
-        else:
-            times = f"{row['seconds']:.2f} | {row['cpu_seconds']:.2f}"
-            print(f"| {name} | {times} | {row['peak_mb']:.0f} | {row['own_mb']:.0f} | {row['note']} |", flush=True)
+            continue
+        times = f"{row['seconds']:.2f} | {row['cpu_seconds']:.2f}"
+        print(f"| {name} | {times} | {row['peak_mb']:.0f} | {row['own_mb']:.0f} | {row['note']} |", flush=True)
+        made["rows"].append(row)
+        if arguments.json:
+            write_text(Path(arguments.json), json.dumps(made, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How far are the samplers of DDPD from the data when its networks are perfect?
 
     python benchmarks/ddpd_samplers.py                       # four minutes on one core
-    python benchmarks/ddpd_samplers.py --json samplers.json  # the same figures, to plot
+    python benchmarks/ddpd_samplers.py --json benchmarks/measured/ddpd_samplers.json
 
 The planner and the denoiser are replaced by the true ones, which is what training finds in the end. The laws of the samplers
 "planned" and "parallel" are computed exactly. That of "adaptive" is not known: its figure is that of 20,000 draws, and
@@ -22,6 +22,8 @@ import numpy as np
 import torch
 
 from neurise import datasets
+from neurise.experiments._code import machine, script_version
+from neurise.files import write_text
 from neurise.laws import distance
 from neurise.models._ddpd.chains import AdaptiveChain, PlannedChain, TogetherChain
 from neurise.sampling import one_site, parallel
@@ -75,13 +77,19 @@ def main() -> None:
         data = make()
         for sampler in ("planned", "parallel", "adaptive"):
             values = [total_variation(data, sampler, steps) for steps in arguments.steps]
-            least = f"{floor(data):.4f}" if sampler == "adaptive" else "0"
-            print(f"| {name} | {sampler} | " + " | ".join(f"{v:.4f}" for v in values) + f" | {least} |", flush=True)
-            keys = {"data": name, "sampler": sampler}
+            least = floor(data) if sampler == "adaptive" else 0.0
+            print(f"| {name} | {sampler} | " + " | ".join(f"{v:.4f}" for v in values) + f" | {least:.4f} |", flush=True)
+            keys = {"data": name, "sampler": sampler, "floor": least}
             pairs = zip(arguments.steps, values, strict=True)
             results += [keys | {"steps": steps, "tv": value} for steps, value in pairs]
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
+        made = {
+            "command": " ".join(["python benchmarks/ddpd_samplers.py", *sys.argv[1:]]),
+            "code": script_version(__file__),
+            "machine": machine("cpu"),
+            "rows": results,
+        }
+        write_text(Path(arguments.json), json.dumps(made, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "benchmarks/measured"
-TABLE = re.compile(r"<!-- table of (?P<spec>.*?)-->\n(?P<table>(?:\|.*(?:\n|$))*)", re.DOTALL)
+TABLE = re.compile(r"<!-- table of (?P<spec>(?:(?!-->).)*)-->\n(?:\|[^\n]*(?:\n|$))*", re.DOTALL)
 FIGURE = re.compile(r"\{(?P<figure>[^{}:]+)(?::(?P<shape>[^{}]*))?\}")
 SUMMARIES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "mean": statistics.fmean,
@@ -165,8 +165,8 @@ def _number(value: Any) -> bool:
 
 
 def _where(text: str) -> tuple[str, str]:
-    label, _, where = text.partition(" where ")
-    return label.strip(), where.strip()
+    label, divides, where = text.rpartition(" where ")
+    return (label.strip(), where.strip()) if divides else (where.strip(), "")
 
 
 def _columns(line: str) -> tuple[list[str], list[Column]]:
@@ -191,7 +191,7 @@ def _rows(line: str, source: Sequence[Row]) -> Iterator[tuple[list[str], str]]:
     named, where = _where(line.removeprefix("each "))
     fields, before = [field.strip() for field in named.split(",")], [""]
     for values in dict.fromkeys(tuple(row.get(field) for field in fields) for row in chosen(source, where)):
-        labels = [f"{value:,}" if isinstance(value, int) else str(value) for value in values]
+        labels = [_label(value) for value in values]
         # A condition cannot hold a comma; a star in its place stands for it.
         each = [f"{field}={str(value).replace(',', '*')}" for field, value in zip(fields, values, strict=True)]
         yield (
@@ -199,6 +199,10 @@ def _rows(line: str, source: Sequence[Row]) -> Iterator[tuple[list[str], str]]:
             ", ".join([where, *each]),
         )
         before = labels
+
+
+def _label(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _cell(source: Sequence[Row], column: Column, conditions: Sequence[str]) -> str:

@@ -4,7 +4,7 @@
     python benchmarks/surface.py measure --scale laptop_5x5 --json benchmarks/measured/surface_5x5_laptop.json
     python benchmarks/surface.py measure --scale gpu_4x4 --device cuda --json benchmarks/measured/surface_4x4.json
     python benchmarks/surface.py measure --scale gpu_5x5 --device cuda --json benchmarks/measured/surface_5x5.json
-    python benchmarks/surface.py limits --side 5 --instances 0 1 2 3 4
+    python benchmarks/surface.py limits --side 5 --json benchmarks/measured/limits.json
     python benchmarks/surface.py page benchmarks/measured/surface_4x4_laptop.json
 
 A cell is one method on the rows of one instance: the same rows for every method. Its compute curve comes from one training
@@ -135,8 +135,7 @@ def measure(arguments: argparse.Namespace) -> None:
         made = json.loads(path.read_text(encoding="utf-8"))
         if made["scale"] != scale:
             sys.exit(f"{path} was measured with other settings, {made['scale']}; write to another file")
-    command = " ".join(["python benchmarks/surface.py", *sys.argv[1:]])
-    made["runs"].append({"command": command, "code": script_version(__file__), "machine": machine(arguments.device)})
+    made["runs"].append(origin(arguments.device))
     done = {(point["method"], point["rows"], point["instance"]) for point in made["points"]}
     for instance in arguments.instances or scale["instances"]:
         data = neurise.datasets.edwards_anderson(side=scale["side"], seed=instance)
@@ -166,33 +165,43 @@ def limits_of(data: neurise.Dataset) -> dict[str, Any]:
 
 
 def limits(arguments: argparse.Namespace) -> None:
-    """Print the limits over the distance of memorising, as a ratio of means over the instances."""
-    sizes, total = arguments.sizes or [100, 1000, 10_000, 100_000], {}
+    """Compare the limits with the distance of memorising the rows, for every instance."""
+    made: dict[str, Any] = {**origin("cpu"), "side": arguments.side, "rows": []}
     for instance in arguments.instances or range(5):
         data = neurise.datasets.edwards_anderson(side=arguments.side, seed=instance)
-        for name, limit in limits_of(data).items():
-            for rows in sizes:
-                tv = min(1.0, limit["rate"] / rows**0.5)
-                total[name, limit["parameters"], rows] = total.get((name, limit["parameters"], rows), 0.0) + tv
-        for rows in sizes:
+        found = limits_of(data)
+        for rows in arguments.sizes or [100, 1000, 10_000, 100_000]:
             X = data.sample(rows, seed=1000 + instance)
             memorised = float(neurise.metrics.total_variation(X, data.pmf, alphabet=[-1, 1]))
-            total["memorising", 0, rows] = total.get(("memorising", 0, rows), 0.0) + memorised
-    for (name, parameters, rows), value in total.items():
-        if name != "memorising":
-            print(f"{name} ({parameters}), {rows:,} rows: {value / total['memorising', 0, rows]:.3f} of memorising")
+            for name, limit in found.items():
+                row = {"limit": name, "parameters": limit["parameters"], "rows": rows, "instance": instance}
+                row |= {"tv": min(1.0, limit["rate"] / rows**0.5), "memorising": memorised}
+                made["rows"].append(row)
+                print(json.dumps(row), flush=True)
+        if arguments.json:
+            write_text(Path(arguments.json), json.dumps(made, indent=1))
+
+
+def origin(device: str) -> dict[str, Any]:
+    """Say which command, code and machine made a file."""
+    command = " ".join(["python benchmarks/surface.py", *sys.argv[1:]])
+    return {"command": command, "code": script_version(__file__), "machine": machine(device)}
 
 
 def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name, helped in (("measure", "measure what a file lacks"), ("limits", "print the limits alone")):
+    for name, helped in (
+        ("measure", "measure what a file lacks"),
+        ("limits", "the limits alone, over the distance of memorising"),
+    ):
         verb = verbs.add_parser(name, help=helped)
         verb.add_argument("--sizes", type=int, nargs="+")
         verb.add_argument("--instances", type=int, nargs="+")
         if name == "limits":
             verb.add_argument("--side", type=int, default=5)
+            verb.add_argument("--json")
             continue
         verb.add_argument("--scale", choices=SCALES, default="laptop")
         verb.add_argument("--methods", nargs="+", choices=METHODS)

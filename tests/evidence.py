@@ -1,39 +1,55 @@
-"""Numbers in a text that say which committed file they come from, and whether they are the numbers of that file.
+"""Numbers of the pages: which committed file they come from, whether they are the numbers of that file, and which name none.
 
-A comment holds for the last numbers before it on its line, one for each figure that it names::
+A comment holds for the last numbers before it in its paragraph or row, one for each figure that it names::
 
     | by default | 17.42 ± 0.05 | 1.73 <!-- drift.json where form=default: mean nll, sd nll, mean over_floor --> |
 
-The file lies in ``benchmarks/measured``, or is a path from the root of the project; a results file (``.jsonl``) works too.
-``where`` chooses rows by their fields, several with commas. A figure is mean, sd, median, min, max or count of a field over
-these rows, ``the`` field of the only one, or the ``ratio a/b`` of the means of two fields.
+Files, conditions and figures are those of ``benchmarks/fill_tables.py``, which fills whole tables.
+
+A number *looks measured* if it has a decimal point or a negative power of ten, or stands beside ±, ×, a per cent sign or a unit.
+Such a number has to be covered by a comment, or stand in a table that is filled. In a table of a page of evidence every number
+has to, except in the head and the first column. What is not measured says so, and why::
+
+    <!-- not measured 0.4: a constant of the formula -->          these numbers, in the paragraph or row that it stands in
+    <!-- not measured: settings, compared with the code -->       all numbers of the table that follows
+
+The value of a setting, as in γ = 0.75, needs no comment, and neither does code.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-MEASURED = ROOT / "benchmarks/measured"
-COMMENT = re.compile(
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import fill_tables  # noqa: E402
+
+CLAIM = re.compile(
     r"<!--\s*(?P<file>[\w./-]+\.jsonl?)(?:\s+where\s+(?P<where>[^:]+?))?\s*:\s*(?P<figures>[^>]+?)\s*-->"
 )
-NUMBER = re.compile(r"(?<![\w.])[-−]?\d[\d,]*(?:\.\d+)?(?:×10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?")
+UNMEASURED = re.compile(r"<!--\s*not measured(?P<numbers>[^:>]*):\s*(?P<why>[^>]*?)\s*-->")
+NUMBER = re.compile(
+    r"(?<![\w.^_])[-−+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:[×·]10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
+)
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
-SUMMARIES: Mapping[str, Callable[[Sequence[float]], float]] = {
-    "mean": statistics.fmean,
-    "sd": statistics.stdev,
-    "median": statistics.median,
-    "min": min,
-    "max": max,
-    "count": len,
-}
-FEWEST_SEEDS = 3
+HIDDEN = re.compile(r"<!--.*?-->|(`+).*?\1|\]\([^)]*\)|https?://\S+", re.DOTALL)
+"""Comments, code and targets of links, in which no number is looked for."""
+
+SETTING = re.compile(r"(?:\b[JhpqNTt]|[γβεακτλ])\s*[=<>≤≥≈]\s*±?$")
+"""What stands before the value of a setting."""
+VERSION = re.compile(r"(?:Python|arXiv|torch|version|CC BY(?:-SA)?)\s$")
+UNIT = re.compile(
+    r"\s?(?:%|±|×(?!\s?[\dp])|/s\b)|\s(?:times|nats|bits|s|ms|µs|min|h|seconds|minutes|hours|[kMGT]i?B|kT|rows/s|rows per)\b"
+)
+BESIDE = re.compile(r"[\d)%]\s?±\s?$|(?<!\d)\s×\s$")
+AND = re.compile(r"\s?[,…–/]\s?|,?\s(?:to|and|or)\s")
+AND_NUMBER = re.compile(rf"(?:{AND.pattern})(?=[-−+±]?\.?\d)")
+"""What stands between the numbers of a list: the last may have the unit of all, and the first the name of a setting."""
 
 
 class Claim(NamedTuple):
@@ -46,66 +62,125 @@ class Claim(NamedTuple):
     figure: str
 
 
+class Block(NamedTuple):
+    """A paragraph, an item of a list, or a row of a table; a row has a place in its table, 0 the head."""
+
+    line: int
+    text: str
+    row: int | None = None
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Cut a page into blocks, without code, tables that are filled, and tables that say why they are not measured."""
+    lines = text.splitlines()
+    at, waiting, start = 0, list[str](), 0
+    excused = False
+    while at < len(lines):
+        line = lines[at].strip()
+        fence = re.match(r"`{3,}", line)
+        table = line.startswith("|")
+        alone = line.startswith("<!--") and not waiting
+        new = not line or fence or table or alone or re.match(r"(?:[-*]|\d+\.)\s|#", line)
+        if new and waiting:
+            yield Block(start + 1, "\n".join(waiting))
+            waiting = []
+        if fence:
+            at += 1
+            while at < len(lines) and lines[at].strip() != fence[0]:
+                at += 1
+        elif table:
+            first = at
+            while at < len(lines) and lines[at].lstrip().startswith("|"):
+                if not excused:
+                    yield Block(at + 1, lines[at], at - first)
+                at += 1
+            excused = False
+            continue
+        elif alone:
+            first = at
+            while "-->" not in lines[at]:
+                at += 1
+            comment = "\n".join(lines[first : at + 1])
+            found = UNMEASURED.match(comment.strip())
+            excused = comment.strip().startswith("<!-- table of ") or bool(
+                found and found["why"] and not found["numbers"].strip()
+            )
+        elif line:
+            if not waiting:
+                start = at
+            waiting.append(lines[at])
+            excused = False
+        at += 1
+    if waiting:
+        yield Block(start + 1, "\n".join(waiting))
+
+
 def claims(text: str) -> Iterator[Claim]:
     """Find the numbers of a text that name their file."""
-    for number, line in enumerate(text.splitlines(), 1):
-        for found in COMMENT.finditer(line):
-            figures = [part.strip() for part in found["figures"].split(",")]
-            before = [m[0] for m in NUMBER.finditer(re.sub(r"<!--.*?-->", "", line[: found.start()]))]
-            for place, figure in enumerate(figures, len(before) - len(figures)):
-                shown = before[place] if place >= 0 else "nothing"
-                yield Claim(number, shown, found["file"], found["where"] or "", figure)
+    for block in blocks(text):
+        for found, numbers in _claimed(block.text):
+            line = block.line + block.text.count("\n", 0, found.start())
+            for figure, number in numbers:
+                percent = "%" if number and re.match(r"\s?%", block.text[number.end() :]) else ""
+                shown = number[0] + percent if number else "nothing"
+                yield Claim(line, shown, found["file"], found["where"] or "", figure)
 
 
 def complaint(claim: Claim) -> str | None:
     """Say what is wrong with a claim; None where the number is that of the file, to the digits that are printed."""
     place = f"line {claim.line}: {claim.text} is said to be {claim.figure} of {claim.file}"
-    path = ROOT / claim.file if "/" in claim.file else MEASURED / claim.file
-    if not path.is_file():
-        return f"{place}, and there is no such file"
-    rows = [row for row in rows_of(path) if _chosen(row, claim.where)]
-    summary, _, field = claim.figure.partition(" ")
-    if summary == "ratio":
-        above, _, below = field.partition("/")
-        pairs = [(row[above], row[below]) for row in rows if above in row and below in row]
-        summary, values = "mean", [sum(a for a, _ in pairs) / sum(b for _, b in pairs)] if pairs else []
-    else:
-        values = [row[field] for row in rows if isinstance(row.get(field), int | float)]
-    if not values or summary not in {*SUMMARIES, "the"} or (summary == "the" and len(values) != 1):
-        return f"{place}, which has {len(rows)} rows where {claim.where or 'all'} and {len(values)} values of {field!r}"
-    seeds = {row["seed"] for row in rows if "seed" in row}
-    if summary == "mean" and 0 < len(seeds) < FEWEST_SEEDS:
-        return f"{place}, which is of {len(seeds)} seeds; at least {FEWEST_SEEDS} are needed"
-    value = values[0] if summary == "the" else SUMMARIES[summary](values)
+    try:
+        rows = fill_tables.chosen(fill_tables.rows_of(claim.file), claim.where)
+        value = fill_tables.value_of(rows, claim.figure, claim.where)
+    except ValueError as error:
+        return f"{place}, and {error}"
     if claim.text == "nothing" or not _agrees(claim.text, value):
         return f"{place}, which is {value:.6g}"
     return None
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Read the rows of a measured file, or of a results file with all fields of a row side by side."""
-    if path.suffix == ".jsonl":
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return [
-            {**row, **row["parameters"], **row["metrics"], **row["times"]} for row in lines if row["status"] == "done"
-        ]
-    found = json.loads(path.read_text(encoding="utf-8"))
-    if isinstance(found, dict):
-        lists = [entry for entry in found.values() if isinstance(entry, list) and entry and isinstance(entry[0], dict)]
-        return [row for entries in lists for row in entries] or [found]
-    return [row for row in found if isinstance(row, dict)]
+def uncovered(text: str, *, strict: bool) -> Iterator[tuple[int, str]]:
+    """Find the numbers that look measured and name no file; ``strict`` for every number in the body of a table."""
+    for block in blocks(text):
+        seen = HIDDEN.sub(lambda found: " " * len(found[0]), block.text)
+        covered = {number.start() for _, numbers in _claimed(block.text) for _, number in numbers if number}
+        excused = {word for found in UNMEASURED.finditer(block.text) for word in found["numbers"].split()}
+        body = seen.find("|", 1) if strict and (block.row or 0) > 1 else len(seen)
+        numbers, measured, settings = list(NUMBER.finditer(seen)), False, set[int]()
+        for one, other in zip([None, *numbers], numbers, strict=False):
+            listed = one and one.start() in settings and AND.fullmatch(seen[one.end() :], 0, other.start() - one.end())
+            if listed or SETTING.search(seen[: other.start()]):
+                settings.add(other.start())
+        for number in reversed(numbers):
+            before, after = seen[: number.start()], seen[number.end() :]
+            joined = bool(AND_NUMBER.match(after)) and measured
+            measured = number.start() not in settings and (_looks_measured(number, before, after) or joined)
+            named = number.start() in covered or number[0].strip(",") in excused or VERSION.search(before)
+            if (measured or number.start() > body) and not named:
+                yield block.line + block.text.count("\n", 0, number.start()), number[0]
 
 
-def _chosen(row: Mapping[str, Any], where: str) -> bool:
-    pairs = [part.partition("=") for part in where.split(",") if part.strip()]
-    return all(str(row.get(name.strip())) == value.strip() for name, _, value in pairs)
+def _claimed(text: str) -> Iterator[tuple[re.Match[str], list[tuple[str, re.Match[str] | None]]]]:
+    """Yield every comment that names a file, and its figures with the numbers before it."""
+    seen = HIDDEN.sub(lambda found: " " * len(found[0]), text)
+    for found in CLAIM.finditer(text):
+        figures = [part.strip() for part in found["figures"].split(",")]
+        before = list(NUMBER.finditer(seen, 0, found.start()))[-len(figures) :]
+        padded = [None] * (len(figures) - len(before)) + before
+        yield found, list(zip(figures, padded, strict=True))
+
+
+def _looks_measured(number: re.Match[str], before: str, after: str) -> bool:
+    small = "⁻" in number[0]
+    return "." in number[0] or small or bool(UNIT.match(after)) or bool(BESIDE.search(before))
 
 
 def _agrees(text: str, value: float) -> bool:
     """Whether a printed number is a value, rounded to the digits that it has."""
-    mantissa, _, power = text.partition("×10")
+    mantissa, _, power = re.sub("[×·]10", "e", text.rstrip("%")).partition("e")
     scale = 10.0 ** int(power.translate(DIGITS)) if power else 1.0
-    plain = mantissa.translate(DIGITS).replace(",", "")
+    scale *= 0.01 if text.endswith("%") else 1.0
+    plain = mantissa.translate(DIGITS).replace(",", "").lstrip("+")
     unit = 10.0 ** -len(plain.partition(".")[2]) if "." in plain else 1.0
     if "." not in plain and not power:  # 1,200 may be rounded to tens or hundreds
         zeros = len(plain) - len(plain.rstrip("0"))

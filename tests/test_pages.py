@@ -1,4 +1,4 @@
-"""The pages are laid out for reading: no line of prose is longer than 100 columns."""
+"""The pages are laid out for reading: no line of prose, without its comments, is longer than 100 columns."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "NOTATION.md", ROOT / "README.md", *so
 COLUMNS = 100
 WHOLE = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)")
 """Code and links, which are not broken over lines."""
+COMMENT = re.compile(r"<!--.*?-->")
 FENCE = re.compile(r"\s*(`{3,}|:{3,})")
 
 
 def prose(text: str) -> list[tuple[int, str]]:
     """Numbered lines outside code blocks, tables and comments."""
-    lines, fence = [], ""
+    lines, fence, comment = [], "", False
     for number, line in enumerate(text.splitlines(), 1):
         mark = FENCE.match(line)
-        if fence:
+        comment = comment or (not fence and line.lstrip().startswith("<!--"))
+        if comment:
+            comment = "-->" not in line
+        elif fence:
             fence = "" if mark and line.strip() == fence else fence
         elif mark:
             fence = mark[1]
-        elif not line.lstrip().startswith(("|", "<!--")):
-            lines.append((number, line))
+        elif not line.lstrip().startswith("|"):
+            lines.append((number, COMMENT.sub("", line).rstrip()))
     return lines
 
 
@@ -38,7 +42,8 @@ def test_prose_is_wrapped(page: Path) -> None:
 
 
 def test_code_and_tables_are_no_prose() -> None:
-    text = "one\n```python\ntwo\n```\n| three |\n<!-- four -->\nfive\n::::{tip}\n:::\nsix\n::::\nseven"
+    text = "one\n```python\ntwo\n```\n| three |\n<!-- four -->\n<!-- more\nthan a line -->\nfive\n"
+    text += "::::{tip}\n:::\nsix\n::::\nseven"
     assert [line for _, line in prose(text)] == ["one", "five", "seven"]
 
 
