@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     given = {name: value for name, value in vars(arguments).items() if name != "json"}
     made: dict[str, Any] = {
+        "command": " ".join(["python benchmarks/drift.py", *sys.argv[1:]]),
         "code": script_version(__file__),
         "machine": machine(arguments.device),
         **given,

@@ -159,6 +159,7 @@ def main() -> None:
     if asked.json is not None:
         load = [round(part, 1) for part in os.getloadavg()]
         made = {
+            "command": " ".join(["python benchmarks/play.py", *sys.argv[1:]]),
             "code": script_version(__file__),
             "machine": machine("cpu"),
             "cores": os.cpu_count(),

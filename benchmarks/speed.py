@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
 import torch
 
 from neurise.bench.speed import SECTIONS, Bench
+from neurise.experiments._code import machine, script_version
 
 
 def main() -> None:
@@ -24,6 +26,12 @@ def main() -> None:
     arguments = parser.parse_args()
     bench = Bench(torch.device(arguments.device), quick=arguments.quick, precision=arguments.precision)
     print(f"torch {torch.__version__}, {arguments.device}, roofline {bench.roof / 1e12:.4g} TFLOP/s", flush=True)
+    made = {
+        "command": " ".join(["python benchmarks/speed.py", *sys.argv[1:]]),
+        "code": script_version(__file__),
+        "machine": machine(arguments.device),
+        "roofline_flops": bench.roof,
+    }
     figures = []
     for section in arguments.sections:
         for figure in bench.run(section):
@@ -33,7 +41,7 @@ def main() -> None:
             print(f"{section}: {figure.name}: {figure.value:,.4g} {figure.unit}{ratio}{share}", flush=True)
         if arguments.json:
             with open(arguments.json, "w", encoding="utf-8") as file:
-                json.dump({"roofline_flops": bench.roof, "figures": figures}, file, indent=1)
+                json.dump({**made, "figures": figures}, file, indent=1)
 
 
 if __name__ == "__main__":

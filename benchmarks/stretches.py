@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from typing import Any
 
@@ -21,6 +22,7 @@ import torch
 
 from neurise import NeurISE, datasets, losses
 from neurise.conditionals.base import Frame
+from neurise.experiments._code import machine, script_version
 from neurise.modeling.round_robin_objective import RoundRobinObjective
 from neurise.networks.pairwise_terms import PairwiseTerms, Sum
 from neurise.networks.parts.stack import Stack
@@ -52,7 +54,12 @@ def main() -> None:
     found = speed(arguments) if arguments.what == "speed" else quality(arguments)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"torch": torch.__version__, **vars(arguments), "figures": found}, file, indent=1)
+            made = {
+                "command": " ".join(["python benchmarks/stretches.py", *sys.argv[1:]]),
+                "code": script_version(__file__),
+                "machine": machine(arguments.device),
+            }
+            json.dump({**made, **vars(arguments), "figures": found}, file, indent=1)
 
 
 def speed(arguments: Any) -> list[dict[str, Any]]:

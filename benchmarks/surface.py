@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from surface_page import write_page
+from surface_page import write
 
 import neurise
 from neurise.experiments._code import machine, script_version
@@ -208,7 +208,7 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
         verb.add_argument("--draws", type=int, help="rows to draw where a law cannot be written out")
         verb.add_argument("--device", default="cpu")
         verb.add_argument("--json", required=True)
-    page = verbs.add_parser("page", help="write docs/evidence/surface.md and its figures")
+    page = verbs.add_parser("page", help="compare the methods of files, and draw their figures")
     page.add_argument("files", nargs="+")
     page.add_argument("--docs", default="docs")
     return parser.parse_args(words)
@@ -217,7 +217,8 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
 def main(words: list[str] | None = None) -> None:
     arguments = arguments_of(words)
     if arguments.verb == "page":
-        write_page([Path(file) for file in arguments.files], Path(arguments.docs))
+        for file in arguments.files:
+            write(Path(file), Path(arguments.docs))
     else:
         {"measure": measure, "limits": limits}[arguments.verb](arguments)
 

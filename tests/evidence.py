@@ -34,7 +34,7 @@ CLAIM = re.compile(
 )
 UNMEASURED = re.compile(r"<!--\s*not measured(?P<numbers>[^:>]*):\s*(?P<why>[^>]*?)\s*-->")
 NUMBER = re.compile(
-    r"(?<![\w.^_])[-−+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:[×·]10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
+    r"(?<![\w.^_])[-−+]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:[×·]10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 )
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 HIDDEN = re.compile(r"<!--.*?-->|(`+).*?\1|\]\([^)]*\)|https?://\S+", re.DOTALL)
@@ -144,7 +144,9 @@ def uncovered(text: str, *, strict: bool) -> Iterator[tuple[int, str]]:
     for block in blocks(text):
         seen = HIDDEN.sub(lambda found: " " * len(found[0]), block.text)
         covered = {number.start() for _, numbers in _claimed(block.text) for _, number in numbers if number}
-        excused = {word for found in UNMEASURED.finditer(block.text) for word in found["numbers"].split()}
+        excused = {
+            word for found in UNMEASURED.finditer(block.text) if found["why"] for word in found["numbers"].split()
+        }
         body = seen.find("|", 1) if strict and (block.row or 0) > 1 else len(seen)
         numbers, measured, settings = list(NUMBER.finditer(seen)), False, set[int]()
         for one, other in zip([None, *numbers], numbers, strict=False):
@@ -155,7 +157,7 @@ def uncovered(text: str, *, strict: bool) -> Iterator[tuple[int, str]]:
             before, after = seen[: number.start()], seen[number.end() :]
             joined = bool(AND_NUMBER.match(after)) and measured
             measured = number.start() not in settings and (_looks_measured(number, before, after) or joined)
-            named = number.start() in covered or number[0].strip(",") in excused or VERSION.search(before)
+            named = number.start() in covered or number[0] in excused or VERSION.search(before)
             if (measured or number.start() > body) and not named:
                 yield block.line + block.text.count("\n", 0, number.start()), number[0]
 

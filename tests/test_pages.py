@@ -13,7 +13,7 @@ PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "NOTATION.md", ROOT / "README.md", *so
 COLUMNS = 100
 WHOLE = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)")
 """Code and links, which are not broken over lines."""
-COMMENT = re.compile(r"<!--.*?-->")
+COMMENT = re.compile(r"\s*<!--.*?-->")
 FENCE = re.compile(r"\s*(`{3,}|:{3,})")
 
 

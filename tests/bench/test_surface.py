@@ -13,7 +13,7 @@ BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 from surface import METHODS, SCALES, WITHOUT_BUDGET, main  # noqa: E402
-from surface_page import LABELS, instances_of, means  # noqa: E402
+from surface_page import LABELS, compared, instances_of, means  # noqa: E402
 
 
 def measured(methods: list[str], instances: list[int]) -> dict[str, Any]:
@@ -54,20 +54,25 @@ def test_cells_are_measured_once_and_the_file_goes_on(tmp_path: Path, capsys: py
         main([*words, "memorize", "--draws", "7"])
 
 
-def test_the_page_has_paired_ratios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_methods_are_compared_over_three_instances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "map.json"
-    path.write_text(json.dumps(measured(list(METHODS), [0, 1])), encoding="utf-8")
+    path.write_text(json.dumps(measured(list(METHODS), [0, 1, 2])), encoding="utf-8")
     words = ["page", str(path), "--docs", str(tmp_path)]
     figure_checks.check(figure_checks.drawn_figure(monkeypatch, lambda: main(words)))
-    page = (tmp_path / "evidence" / "surface.md").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "map.png").read_bytes()[:4] == b"\x89PNG"
-    assert "| GGM | 0.14 |" in page  # 0.3 / 2 over 1.1
-    assert "| GGM | 1.50 (× 1.00) |" in page  # 0.3 / 2 over 0.1, at both instances
-    assert "| *best peer over NeurISE()* | 1.50 (GGM) |" in page
-    said = " ".join(page.split())
-    assert "those of the whole law for" in said
-    assert "of 1,000 draws for DFM. As many exact rows show 0.010." in said
+    found = json.loads(path.read_text(encoding="utf-8"))["compared"]
+    (ggm,) = (row for row in found if row["method"] == "ggm")
+    assert ggm["instances"] == 3
+    assert ggm["over_memorising"] == pytest.approx(0.15 / 1.1)
+    assert ggm["over_neurise"] == pytest.approx(0.15 / 0.1)  # at every instance
+    assert ggm["factor"] == pytest.approx(1.0)
+    (limit,) = (row for row in found if row["method"] == "sparse")
+    assert limit["over_memorising"] == pytest.approx(0.05 / 2.2)
     assert list(LABELS) == list(METHODS)
+
+
+def test_two_instances_are_not_compared() -> None:
+    assert compared(measured(["neurise", "memorize"], [0, 1])) == []
 
 
 def test_only_complete_instances_are_compared() -> None:
