@@ -40,6 +40,9 @@ DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 HIDDEN = re.compile(r"<!--.*?-->|(`+).*?\1|\]\([^)]*\)|https?://\S+", re.DOTALL)
 """Comments, code and targets of links, in which no number is looked for."""
 
+TEMPLATE = re.compile(r"\{[^}]*\}|\swhere [^|:]*|^each .*")
+"""What the labels of a table that is filled stand between."""
+
 SETTING = re.compile(r"(?:\b[JhpqNTt]|[γβεακτλ])\s*[=<>≤≥≈]\s*±?$")
 """What stands before the value of a setting."""
 VERSION = re.compile(r"(?:Python|arXiv|torch|version|CC BY(?:-SA)?)\s$")
@@ -102,9 +105,10 @@ def blocks(text: str) -> Iterator[Block]:
                 at += 1
             comment = "\n".join(lines[first : at + 1])
             found = UNMEASURED.match(comment.strip())
-            excused = comment.strip().startswith("<!-- table of ") or bool(
-                found and found["why"] and not found["numbers"].strip()
-            )
+            filled = comment.strip().startswith("<!-- table of ")
+            if filled:  # what is written by hand in it, the labels
+                yield from (Block(n + 1, TEMPLATE.sub("", lines[n])) for n in range(first + 1, at))
+            excused = filled or bool(found and found["why"] and not found["numbers"].strip())
         elif line:
             if not waiting:
                 start = at

@@ -193,6 +193,11 @@ def test_a_table_is_filled_and_stays(measured: Path) -> None:
     assert not list(evidence.uncovered(filled, strict=True))
 
 
+def test_a_label_of_a_table_is_no_place_for_a_number(measured: Path) -> None:
+    filled = fill_tables.filled(TABLE.replace("the first where", "the first, which reaches 0.37, where"))
+    assert [number for _, number in evidence.uncovered(filled, strict=True)] == ["0.37"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "wrong"),
     [
