@@ -36,7 +36,7 @@ from neurise.walks import Planned
 ROOM_ON_GPU, ROOM, FEWEST = 2**35, 2**31, 2**7
 """Bytes that rows on their way may keep, and how many rows there are at least. Fixed: a seed gives the same on any device."""
 SPREAD = 0.16
-"""τ where nobody says which: see docs/evidence/quality.md."""
+"""τ where nobody says which."""
 
 
 class MomentMatched(Conditionals):

@@ -19,7 +19,7 @@ from neurise.energies.regressions import Fit, Sample, sample_of
 from neurise.rows import Rows
 
 PRIOR = 0.01
-"""c: a priori terms are about ten units large, as they are between sites that almost always agree. See docs/evidence/quality.md."""
+"""c: a priori terms are about ten units large, as they are between sites that almost always agree."""
 ITERATIONS = 25
 """Newton steps; where a site is almost certain of its neighbours, the first ones add about one unit each."""
 
