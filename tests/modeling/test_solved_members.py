@@ -126,6 +126,18 @@ def test_an_energy_that_cannot_be_is_refused(settings: dict[str, Any], words: st
         NeurISE(**{"architecture": Architecture(energy=True), **settings}).fit(spins(60), max_steps=1)
 
 
+@pytest.mark.parametrize(("small", "stopped"), [(2**16, "solved"), (80, "steps")])
+def test_networks_beside_counts_of_a_large_space_are_trained_whole(
+    small: int, stopped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solved_members, "SMALL", small)  # the space has 81 configurations
+    monkeypatch.setattr(solved_members, "are_behind", lambda judges, networks, solved: True)
+    counted = {**SMALL, "architecture": Architecture(counts=True, energy=False)}
+    model = NeurISE(**counted).fit(triples(500), verbose=False)
+    assert model.stopped_ == stopped
+    assert "counts" in model.shares_
+
+
 def test_sweeps_need_an_energy_or_networks_that_were_taught() -> None:
     model = NeurISE().set_params(corrector__sweeps=1, network="site_mlp", width=4, depth=1)
     with pytest.raises(ValueError, match="architecture__energy"):

@@ -31,8 +31,8 @@ class Mnist(SampleExperiment):
     notes = (
         "Every method gets as many rows and, to within a tenth, as many parameters; nothing was searched for. Presets and "
         "NeurISE() have sizes of their own, and all of them the same time.",
-        "NeurISE and GGM learn one conditional at a time, the others something about every site of a row: at paper scale the "
-        "first two are asked for 16 sites of each row.",
+        "NeurISE and GGM learn one conditional at a time, the others something about every site of a row: the first two are "
+        "asked for 16 sites of each row.",
         "MMD² has the kernel (⟨x,y⟩/784 + 1)³ on spins; both measures are averages over the classes.",
         "The digits to compare with are drawn at random from the test digits of each class, others in each trial.",
         "The data are downloaded once, or read from the folder mnist in NEURISE_DATA.",
@@ -48,11 +48,11 @@ class Mnist(SampleExperiment):
             "two digits, 500 rows, a small network hardly trained",
         ),
         "laptop": Scale(
-            1,
+            3,
             {"classes": (10,)},
             {"rows": 60_000, "draws": 100, "held": 500, "steps": 1500, "width": 256, "depth": 2, "batch_size": 256}
-            | {"timesteps": 64, "sampling_steps": 64, "seconds": 120},
-            "100 samples per digit, width 256, 1500 steps of 256 examples, one trial",
+            | {"sites_per_row": 16, "timesteps": 64, "sampling_steps": 64, "seconds": 120},
+            "100 samples per digit, width 256, 1500 steps of 256 examples, three trials",
         ),
         "paper": Scale(
             3,

@@ -41,7 +41,8 @@ FEW, FOLDS, ERRORS = 500, 5, 0.5
 """Rows up to which what is solved for is compared over so many folds of all rows, since one has too few to tell by; and by how
 many standard errors more parameters must be better then."""
 SMALL = 2**16
-"""Configurations up to which each fold chooses a graph and a penalty of its own; in larger spaces that takes too long."""
+"""Configurations up to which each fold chooses a graph and a penalty of its own; in larger spaces that takes too long. In larger
+spaces counts are no law that rows may fill, either."""
 Judged = Callable[[Sequence[Job]], Conditionals]
 """Returns what the networks of jobs say together of rows that they have not learnt from."""
 
@@ -272,7 +273,12 @@ def _raced(
         if race.asked(work):
             break
     chosen = lessons.best(judges, theirs) if len(theirs) > 1 else next(iter(theirs), None)
-    behind = solved is not None and (chosen is None or are_behind(judges, theirs[chosen], solved.answers()))
+    objective: Any = jobs[-1].objective
+    # What counts say of a large space, trained networks may say better: a short run does not tell.
+    may_suffice = knows_pairs or objective.frame.noise.space.size <= SMALL
+    behind = solved is not None and (
+        chosen is None or (may_suffice and are_behind(judges, theirs[chosen], solved.answers()))
+    )
     name = lessons.name_of(chosen, NETWORKS) if chosen else names[0]
     kept = [own for own in names if race.agreed(work, own == name and not behind)]
     work.left()
