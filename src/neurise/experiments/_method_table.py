@@ -15,6 +15,7 @@ METHODS: Mapping[str, Method] = {
     "md4": Method("MD4", "md4"),
     "udlm": Method("UDLM", "udlm"),
     "ddpd": Method("DDPD", "ddpd"),
+    "remdm": Method("ReMDM", "dfm", {"source": "mask", "renoise": 4.0}),
     "neurise_default": Method("NeurISE()", "neurise", trains=False, bare=True, timed=True),
     "neurise_committee": Method("NeurISE committee", "neurise", {"members": 4, "architecture__pairwise": True}),
     "neurise_paper": Method("NeurISE, the paper's form", "neurise", form="paper"),
@@ -35,7 +36,7 @@ COMPARED = ("neurise", "ggm", "sedd", "d3pm", "dfm")
 """The five of the paper, each as the library has it."""
 SHOWN = ("neurise", "neurise_paper", *COMPARED[1:])
 """What every experiment shows: the paper's own form of NeurISE beside the library's, and the others."""
-TODAY = ("md4", "udlm", "ddpd", "neurise_default")
+TODAY = ("md4", "udlm", "ddpd", "remdm", "neurise_default")
 """What has come since: peers that differ in their objective or their sampler, and NeurISE as a user gets it."""
 FEW_TRIALS = 3
 """Trials of what has come since, where those of the paper have more."""
