@@ -17,8 +17,9 @@ from neurise.presets import Configuration
 from neurise.training.loop import TrainingDiverged
 from neurise.tuning.task import Task
 
-SCORED = 512
-"""So many validation rows are scored at the end of a trial."""
+SCORED, DRAWS = 256, 1
+"""So many validation rows are scored at the end of a trial, by so many runs of the noise where there is a bound only: on wide data
+with soft noise a score should not take longer than the training."""
 
 
 def drawn(task: Task, place: int) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def _tried(task: Task, place: int) -> dict[str, Any]:
         raise KeyboardInterrupt
     told |= {"seconds": round(time.perf_counter() - began, 3), "parameters": model.num_parameters_}
     told["steps"] = int(model.history_[-1]["step"]) if model.history_ else None
-    score = task.score(model, SCORED)
+    score = task.score(model, SCORED, DRAWS)
     return {**told, "score": score if math.isfinite(score) else None}
 
 
