@@ -17,9 +17,9 @@ from neurise.presets import Configuration
 from neurise.training.loop import TrainingDiverged
 from neurise.tuning.task import Task
 
-SCORED, DRAWS = 256, 1
-"""So many validation rows are scored at the end of a trial, by so many runs of the noise where there is a bound only: on wide data
-with soft noise a score should not take longer than the training."""
+SCORED, DRAWS = 128, 2
+"""So many validation rows are scored at the end of a trial, and where there is only a bound, each of them by so many runs of the
+noise. On wide data with soft noise a score should not take longer than the training."""
 
 
 def drawn(task: Task, place: int) -> dict[str, Any]:
