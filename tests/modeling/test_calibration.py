@@ -344,6 +344,23 @@ def test_many_rows_with_labels_are_calibrated_class_by_class(monkeypatch: pytest
     assert again.calibration_ == model.calibration_
 
 
+@pytest.mark.parametrize("classes", [4, 20])
+def test_classes_are_matched_in_the_end_if_they_were_judged(monkeypatch: pytest.MonkeyPatch, classes: int) -> None:
+    """Of 300 rows 512 are drawn for the comparison, which is enough for 8 classes, and 2048 in the end."""
+    genuine, by_class = calibration.match_each, list[bool]()
+
+    def noting(*given: Any, **more: Any) -> Any:
+        found = genuine(*given, **more)
+        by_class.append(found[0].by_class is not None)
+        return found
+
+    monkeypatch.setattr(calibration, "match_each", noting)
+    X, y = of_classes(300, 0)[0], np.arange(300) % classes
+    model = tiny.model(network="masked", calibrate=True).fit(X, y, max_steps=3, verbose=False, device="cpu")
+    assert by_class == [classes == 4] * 2
+    assert isinstance(model.conditionals, ClassMatched) == (classes == 4)
+
+
 def test_models_that_are_fitted_together_are_calibrated_class_by_class() -> None:
     X, y = of_classes(300, 0)
     made = [tiny.model(network="masked", calibrate=True) for _ in range(2)]
