@@ -287,6 +287,29 @@ def test_directions_are_those_in_which_rows_vary_most() -> None:
     torch.testing.assert_close((found.T @ wanted / 9).abs(), torch.eye(2), rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize(("sites", "states", "kinds"), [(128, 2, 3), (784, 2, 5), (2000, 2, 2), (30, 4, 3)])
+def test_rows_of_few_kinds_vary_in_few_directions(sites: int, states: int, kinds: int) -> None:
+    """In float32 the others seem to vary, by rounding alone: 20 directions are asked for, and two rows have one."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(0, states, (kinds, sites), generator=generator)
+    rows = Rows(x[torch.randint(0, kinds, (1000,), generator=generator)].to(torch.uint8))
+    found = directions_of(regressions.sample_of(rows, states, torch.device("cpu")), 20)
+    lengths = found.norm(dim=0) / (sites * (1 if states == 2 else states)) ** 0.5
+    wanted = torch.cat([torch.zeros(21 - kinds), torch.ones(kinds - 1)])
+    torch.testing.assert_close(lengths, wanted, rtol=0, atol=1e-5)
+
+
+def test_a_direction_of_little_variance_is_one() -> None:
+    """All sites change together, and one in a hundred rows has another site that does not: 1,300 times less variance."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(0, 2, (4000, 1), generator=generator).expand(-1, 128).clone()
+    x[torch.randperm(4000, generator=generator)[:40], 5] ^= 1
+    found = directions_of(regressions.sample_of(Rows(x.to(torch.uint8)), 2, torch.device("cpu")), 20)
+    lengths = found.norm(dim=0) / 128**0.5
+    torch.testing.assert_close(lengths, torch.cat([torch.zeros(18), torch.ones(2)]), rtol=0, atol=1e-5)
+    assert float(found[5, -2].abs()) > 0.99 * 128**0.5
+
+
 def test_even_draws_follow_the_law_and_are_even() -> None:
     n = 4096
     logits = torch.linspace(-3, 3, n)[torch.randperm(n, generator=torch.Generator().manual_seed(0)), None].double()

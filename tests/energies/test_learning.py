@@ -152,3 +152,13 @@ def test_time_that_is_over_still_gives_an_energy() -> None:
     family = FAMILIES["all spins"]
     found = learn(drawn(family, parameters(family), 200), family.space, work=Work(seconds=0.0))
     assert isinstance(found, Learnt)
+
+
+@pytest.mark.parametrize("counts", [[2, 1], [2, 2], [1, 3]])
+def test_few_observations_may_all_fall_into_one_fold(counts: list[int]) -> None:
+    """Of two rows with their counts nothing is left to fit then, and nothing to judge in other folds."""
+    rows = Rows(torch.tensor([[0, 1], [1, 0]], dtype=torch.uint8), weights=torch.tensor(counts).double())
+    for seed in range(20):
+        found = learn(rows, Space(2, 2), seed=seed)
+        assert isinstance(found, Learnt)
+        assert np.isfinite(found.found.value)

@@ -60,6 +60,8 @@ def test_what_a_model_finds_impossible() -> None:
         ([], [], r"shapes are \(0,\)"),
         ([np.nan], [-1.0], "log_model of row 0 is nan"),
         ([-1.0, -1.0], [-1.0, -np.inf], "log_truth of row 1 is -inf.*drawn from this law"),
+        ([-1.0, 2.0], [-1.0, -1.0], "log_model of row 1 is 2.*it is 0 at most.*sign"),
+        ([-1.0, -1.0], [3.0, -1.0], "log_truth of row 0 is 3.*normalised"),
     ],
 )
 def test_what_cannot_be_compared(model: list[float], truth: list[float], words: str) -> None:

@@ -6,13 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import oracles
 import pytest
 import tiny
 import torch
 from torch import Tensor
 
 import neurise
-from neurise import likelihood
+from neurise import exact, likelihood
 from neurise.conditionals._matching import Matched
 from neurise.conditionals.class_matched import ClassMatched, ClassTerms
 from neurise.conditionals.committee import Committee
@@ -343,6 +344,23 @@ def test_many_rows_with_labels_are_calibrated_class_by_class(monkeypatch: pytest
     assert again.calibration_ == model.calibration_
 
 
+@pytest.mark.parametrize("classes", [4, 20])
+def test_classes_are_matched_in_the_end_if_they_were_judged(monkeypatch: pytest.MonkeyPatch, classes: int) -> None:
+    """Of 300 rows 512 are drawn for the comparison, which is enough for 8 classes, and 2048 in the end."""
+    genuine, by_class = calibration.match_each, list[bool]()
+
+    def noting(*given: Any, **more: Any) -> Any:
+        found = genuine(*given, **more)
+        by_class.append(found[0].by_class is not None)
+        return found
+
+    monkeypatch.setattr(calibration, "match_each", noting)
+    X, y = of_classes(300, 0)[0], np.arange(300) % classes
+    model = tiny.model(network="masked", calibrate=True).fit(X, y, max_steps=3, verbose=False, device="cpu")
+    assert by_class == [classes == 4] * 2
+    assert isinstance(model.conditionals, ClassMatched) == (classes == 4)
+
+
 def test_models_that_are_fitted_together_are_calibrated_class_by_class() -> None:
     X, y = of_classes(300, 0)
     made = [tiny.model(network="masked", calibrate=True) for _ in range(2)]
@@ -361,3 +379,18 @@ def test_a_run_that_goes_on_is_calibrated_class_by_class(tmp_path: Any) -> None:
     again.fit(X, y, resume=True, **options)
     assert isinstance(again.conditionals, ClassMatched)
     np.testing.assert_array_equal(again.log_prob(X, y), model.log_prob(X, y))
+
+
+def test_three_symbols_on_few_sites_have_the_law_of_the_likelihood() -> None:
+    """Their features vary in eight directions of twelve. What rounding makes of the others has another value in every form."""
+    source = np.random.default_rng(7)
+    y = source.choice(2, 800)
+    x = source.integers(0, 3, (800, 4))
+    for site in (2, 1, 0):
+        x[:, site] = np.where(source.random(800) < 0.8 - 0.5 * y, x[:, site + 1], x[:, site])
+    model = neurise.NeurISE(calibrate=True, members=2, width=8, steps=20)
+    model.fit(x, y, weights=source.integers(0, 4, 800), verbose=False, device="cpu")
+    every = oracles.configurations(Space(sites=4, states=3))
+    for label in (0, 1):
+        found = np.exp(model.log_prob(np.array(every), label))
+        np.testing.assert_allclose(found, exact.law(model, y=label).numpy(), rtol=0, atol=1e-6)

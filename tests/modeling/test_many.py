@@ -189,6 +189,62 @@ def test_what_cannot_be_trained_as_one_is_trained_in_groups(monkeypatch: pytest.
     assert (fitted[1].sample(50, seed=0)[:, 2] == 1).all()
 
 
+def trained_together(
+    monkeypatch: pytest.MonkeyPatch, name: str, Xs: Any, **params: Any
+) -> tuple[list[int], list[Model]]:
+    """Fit models of a kind at once, and say in groups of how many they were trained."""
+    sizes: list[int] = []
+    genuine = many._train
+
+    def noting(jobs: Any, *rest: Any, **more: Any) -> None:
+        sizes.append(len(jobs))
+        genuine(jobs, *rest, **more)
+
+    monkeypatch.setattr(many, "_train", noting)
+    fitted = neurise.fit_many([tiny.model(name, **params) for _ in Xs], Xs, max_steps=10, verbose=False, device="cpu")
+    return sizes, fitted
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_each_model_has_the_constant_sites_of_its_own_data(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    Xs = [tiny.spins(40, sites=4) for _ in range(4)]
+    for X, (site, value) in zip(Xs, [(2, 1), (2, 1), (3, 1), (3, -1)], strict=True):
+        X[:, site] = value
+    sizes, fitted = trained_together(monkeypatch, name, Xs)
+    assert sorted(sizes) == [1, 1, 2]
+    for X, model in zip(Xs, fitted, strict=True):
+        drawn, constant = model.sample(50, seed=0), (X[0] == X).all(0)
+        assert (drawn[:, constant] == X[0, constant]).all()
+        assert not (drawn[:, ~constant] == drawn[0, ~constant]).all(0).any()
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_each_model_has_the_alphabets_of_its_own_table(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    pandas, source = pytest.importorskip("pandas"), np.random.default_rng(0)
+    tables = [
+        pandas.DataFrame({f"c{place}": source.integers(0, size, 60) for place, size in enumerate(states)})
+        for states in [(2, 4, 3), (4, 3, 2), (4, 3, 2)]
+    ]
+    more = {"keep_prob": 0.5} if name == "ggm" else {}
+    sizes, fitted = trained_together(monkeypatch, name, tables, **more)
+    assert sorted(sizes) == [1, 2]
+    for table, model in zip(tables, fitted, strict=True):
+        drawn = model.sample(500, seed=0)
+        assert {column: set(drawn[column]) for column in drawn} == {column: set(table[column]) for column in table}
+
+
+@pytest.mark.parametrize(("name", "params"), [("pairwise", {}), ("neurise", {"network": "causal"})])
+def test_what_is_chosen_by_the_number_of_rows_is_chosen_for_each(
+    monkeypatch: pytest.MonkeyPatch, name: str, params: dict[str, Any]
+) -> None:
+    """The penalty of couplings, and the share of the channels that a transformer leaves out."""
+    Xs = [tiny.spins(n, seed=n) for n in (20, 400, 400)]
+    sizes, together = trained_together(monkeypatch, name, Xs, **params)
+    assert sorted(sizes) == [1, 2]
+    alone = tiny.model(name, **params).fit(Xs[0], seed=0, max_steps=10, verbose=False, device="cpu")
+    np.testing.assert_allclose(together[0].log_prob(Xs[0]), alone.log_prob(Xs[0]), rtol=0, atol=1e-6)
+
+
 def test_ctrl_c_leaves_usable_models(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(state: TrainingState, genuine: Callable[[], torch.Tensor]) -> torch.Tensor:
         if state.step == 5:

@@ -180,3 +180,11 @@ def test_models_that_cannot_sum_say_so() -> None:
     np.testing.assert_allclose(np.exp(model.log_prob(partial()[1:2])), 1, atol=1e-6)
     with pytest.raises(NotImplementedError, match="D3PM"):
         neurise.D3PM(width=8, depth=1).fit(rows(), max_steps=2, verbose=False).impute(partial())
+
+
+@pytest.mark.parametrize("ask", ["impute", "marginal", "log_prob"])
+def test_models_without_a_likelihood_name_one_that_fills_rows(ask: str) -> None:
+    """With labels, which are drawn given what is there, as without."""
+    model = neurise.MD4(width=8, depth=1).fit(rows(), np.arange(len(rows())) % 2, max_steps=2, verbose=False)
+    with pytest.raises(NotImplementedError, match=r"MD4 .* rows with missing values; NeurISE .* fills them"):
+        getattr(model, ask)(partial())

@@ -49,6 +49,7 @@ def report(model: Model, data: Dataset, output: Path, config: str | None, *, as_
         "constant": "all rows are equal: there is nothing to learn",
         "solved": "it is counted, not trained",
     }
+    units = getattr(model, "score_units", "")
     shown = {
         "saved in": facts["model"],
         "model": facts["kind"],
@@ -59,7 +60,7 @@ def report(model: Model, data: Dataset, output: Path, config: str | None, *, as_
         "parameters": f"{facts['parameters']:,}",
         "trained": f"{facts['steps']:,} steps{_in_parts(last)} in {facts['seconds']:.1f} s",
         "loss": "–" if facts["loss"] is None else f"{facts['loss']:.4f}",
-        "validation": f"{' and '.join(f'{score:.4f}' for score in scores)} nats per site" if scores else "–",
+        "validation": f"{' and '.join(f'{score:.4f}' for score in scores)} {units}" if scores else "–",
         "ended because": reasons.get(model.stopped_, model.stopped_),
     }
     print_facts("", shown)

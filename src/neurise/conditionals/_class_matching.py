@@ -97,7 +97,7 @@ class ByClass:
         weight, lines = self.weight, slice(u * self.inner, (u + 1) * self.inner)
         target = self.features[lines] + 1 / max(2, self.inner)  # (O, N)
         mean, rate = weight @ self.known, weight @ target.T
-        spread = (weight @ self.known.square() - mean.square()).clamp(min=0)
+        spread = weight @ (self.known - mean[self.y]).square()
         # Like a spin's, the feature of a direction has a standard deviation of a half.
         scale = torch.where(spread > 1e-12, 0.5 / spread.clamp(min=1e-12).sqrt(), 0.0)
         both = torch.stack([weight @ (self.known * part[:, None]) for part in target], dim=-1)  # (classes, K, O)

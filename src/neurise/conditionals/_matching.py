@@ -116,7 +116,7 @@ class Loop:
         sites = torch.nonzero(self.looked_at[u, u + 1 :]).flatten() + u + 1
         columns = (sites[:, None] * self.inner + torch.arange(self.inner)).flatten().to(logits.device)
         # Like a spin's, the feature of a direction has a standard deviation of a half.
-        spread = (weight @ self.data_along.pow(2) - (weight @ self.data_along).pow(2)).clamp(min=0)
+        spread = weight @ (self.data_along - weight @ self.data_along).pow(2)
         scale = torch.where(spread > 1e-12, 0.5 / spread.clamp(min=1e-12).sqrt(), 0.0)
         known = torch.cat([self.data.features[:, columns], self.data_along * scale], dim=1)
         centre = weight @ known

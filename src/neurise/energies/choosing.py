@@ -137,6 +137,8 @@ def choose(aim: Aim, setting: Setting, held: Rows | None = None) -> tuple[str, d
         weights.append(torch.ones(len(judge)).double() if judge.weights is None else judge.weights.double().cpu())
         if not setting.work.left():
             break
+    if not weights:
+        return GRAPH, found
     weight = torch.cat(weights) / sum(float(part.sum()) for part in weights)
     each = {name: torch.cat(values) for name, values in scores.items() if len(values) == len(weights)}
     best = max(each, key=lambda name: float(weight @ each[name]))
@@ -155,4 +157,6 @@ def _parts(rows: Rows, held: Rows | None, seed: int) -> Iterator[tuple[Rows | No
     assert folds.fold is not None
     for number in range(FOLDS if len(rows) < ONE_FOLD else 1):
         inside = folds.fold == number
+        if bool(inside.all()) or not bool(inside.any()):  # few observations may all fall into one fold
+            continue
         yield replace(folds.take(~inside), fold=None), replace(folds.take(inside), fold=None)

@@ -9,6 +9,9 @@ import numpy as np
 
 from neurise.estimate import Estimate
 
+ROUNDING = 1e-6
+"""What the logarithm of a probability may be above 0."""
+
 
 class Ratio(NamedTuple):
     """Distances of a model's law ν from the law μ that the rows were drawn from."""
@@ -44,12 +47,14 @@ def likelihood_ratio(log_model: Any, log_truth: Any) -> Ratio:
             f"likelihood_ratio needs a number per row from both laws; their shapes are {model.shape} and {truth.shape}"
         )
     for what, given, wrong in (
-        ("log_model", model, np.isnan(model) | (model == np.inf)),
-        ("log_truth", truth, ~np.isfinite(truth)),
+        ("log_model", model, np.isnan(model) | (model > ROUNDING)),
+        ("log_truth", truth, ~np.isfinite(truth) | (truth > ROUNDING)),
     ):
         if wrong.any():
             place = int(wrong.argmax())
             hint = "; the rows must be drawn from this law" if what == "log_truth" else ""
+            if given[place] > 0:
+                hint = "; it is 0 at most: give log-probabilities with their sign, of laws that are normalised"
             raise ValueError(f"{what} of row {place} is {given[place]}, which is no log-likelihood{hint}")
     lacking = np.clip(-np.expm1(np.minimum(model - truth, 0.0)), 0.0, 1.0)
     total_variation = Estimate(lacking.mean(), error=_error(lacking), floor=0.0)

@@ -92,6 +92,8 @@ def calibrated(
         tried = match_each(
             learnt, own, data, constant, list(spreads), shared=True, work=choosing, draws=first, **options
         )
+        if tried[0].by_class is None:  # too few are drawn for every class: what was not judged is not taken
+            options.pop("classes", None)
         if choosing.left():
             gains = held_gains(held, tried)
             pairs = learnt.looked_at()

@@ -165,6 +165,7 @@ class JointModel(TrainedModel):
     """A model whose reverse chain changes all sites at once. It writes ``_build`` and ``_chain``."""
 
     search_space: ClassVar[SearchSpace] = SHARED
+    score_units: ClassVar[str] = "nats per row"
 
     width: int = 256
     depth: int = 2

@@ -22,7 +22,7 @@ from neurise.modeling.model import Model, Run
 from neurise.modeling.trained import MOMENT, PREPARING, Job, TrainedModel
 from neurise.networks.parts.stack import Stack
 from neurise.rows import Rows
-from neurise.schema import learn_schema
+from neurise.schema import Schema, learn_schema
 from neurise.training.loop import TrainingDiverged, train
 from neurise.training.placing import place_many
 from neurise.training.stacked import ManyObjective
@@ -54,8 +54,8 @@ def fit_many(
     """Fit many models at once, each as ``fit`` would: on a GPU fifty small ones take little longer than one.
 
     Models of one class with equal parameters, and data of the same sites, states, labels and constant sites, are trained
-    as one batched model; the numbers of rows may differ. What differs in more is trained group after group, each as long
-    as ``max_seconds`` says.
+    as one batched model; the numbers of rows may differ, unless a setting that was left open goes by them. What differs in
+    more is trained group after group, each as long as ``max_seconds`` says.
 
     Args:
         models: one for each data set, which are fitted and returned; or one to make copies of.
@@ -131,21 +131,28 @@ def _trial(model: Model, X: Symbols, y: Any, weights: Any, validation: Any, *, r
     return Trial(own, rows, held, run, own.jobs(rows, held, run) if isinstance(own, TrainedModel) and varies else [])
 
 
-def _kind(job: Job) -> str:
-    """Tell what of a job must be equal for jobs to be trained together."""
+def _kind(job: Job, schema: Schema) -> str:
+    """Tell what of a job must be equal for jobs to be trained together: the objective of the first of them serves all."""
     shapes = {name: list(parameter.shape) for name, parameter in job.objective.network.named_parameters()}
     rows = job.learnt_from
     both = (rows, job.held or rows)
     lacking = [[part is None for part in (own.y, own.weights, own.fold, own.missing)] for own in both]
-    frame = getattr(job.objective, "frame", None)
-    constant = None if frame is None else frame.constant.tolist()
-    return json.dumps([plain(job.params), plain(job.settings), shapes, lacking, job.held is None, constant])
+    order = range(schema.space.sites) if job.order is None else job.order
+    sites = [[int(schema.constant[site]), schema.space.digits[site]] for site in order]
+    # What is chosen by the number of rows: a penalty, how much is left out at random.
+    chosen: dict[str, Any] = {
+        name: value for name, value in vars(job.objective).items() if isinstance(value, int | float | str)
+    }
+    chosen["dropout"] = getattr(getattr(job.objective.network, "pattern", None), "dropout", None)
+    return json.dumps([plain(job.params), plain(job.settings), shapes, lacking, job.held is None, sites, chosen])
 
 
 def _learn_all(trials: list[Trial]) -> None:
     """Train all models: jobs of one kind together, group after group."""
-    left = [(number, job) for number, trial in enumerate(trials) for job in trial.jobs if not job.is_over]
-    jobs = sorted(((_kind(job), number, job) for number, job in left), key=lambda entry: entry[:2])
+    left = [(number, trial, job) for number, trial in enumerate(trials) for job in trial.jobs if not job.is_over]
+    jobs = sorted(
+        ((_kind(job, trial.model.schema_), number, job) for number, trial, job in left), key=lambda entry: entry[:2]
+    )
     with noted_interrupts() as interrupts:
         for _, group in groupby(jobs, key=lambda entry: entry[0]):
             together = [job for _, _, job in group]

@@ -127,6 +127,11 @@ def enumerable(model: Model, missing: Tensor) -> tuple[Tensor, Tensor]:
 
 def by_completion(model: Model, x: Tensor, missing: Tensor, y: Tensor | None) -> Estimate:
     """Sum over all completions of every row, for a model that scores complete rows."""
+    if not model.has_likelihood:
+        raise NotImplementedError(
+            f"{type(model).__name__} has no exact likelihood, and so nothing to say of rows with missing values; NeurISE with "
+            "keep_prob=0 has one, and fills them (impute)"
+        )
     digits, rows = enumerable(model, missing)
     found = torch.empty(len(x), dtype=torch.float64)
 

@@ -217,6 +217,8 @@ class TrainedModel(Model):
 
     search_space: ClassVar[SearchSpace] = TRAINING
     groups: ClassVar[Mapping[str, type]] = {"training": Training}
+    score_units: ClassVar[str] = "nats per site"
+    """What the validation score is given in."""
     libraries: ClassVar[tuple[str, ...]] = ("torch._dynamo",)  # which torch's optimisers import when the first is made
 
     order: Sequence[int] | None = None

@@ -52,7 +52,8 @@ class NeurISE(RoundRobinModel):
             networkx graph whose nodes are sites (numbers from 0, or names of columns). The energy has these pairs and no
             others, and "sparse" is the network: it chooses the parents of a site among the sites that the graph lets it
             depend on. The data's own conditionals, which sweeps draw from (``corrector``), look at neighbours alone. With
-            network="site_mlp" only these do: it needs ``corrector__clean``, and gets ``architecture__pairwise``.
+            network="site_mlp" only the pairwise terms of these do, beside which its perceptron sees all sites: it needs
+            ``corrector__clean``, and gets ``architecture__pairwise``.
         calibrate: in the end, correct the conditionals so that the means and correlations of what the model generates are
             those of the data, to within their noise. Hard noise only; True implies ``architecture__pairwise`` with
             "site_mlp". None: for 128 sites or more and at most 16,384 rows, or rows with labels on a CPU, where rows held back
