@@ -43,7 +43,7 @@ SUMMARIES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "count": len,
 }
 SEEDS, FEWEST = ("seed", "instance"), 3
-"""Fields that number repetitions, and how many of these a summary needs."""
+"""Fields that number repetitions, and how many of these, or of their combinations, a summary needs."""
 Row = dict[str, Any]
 
 
@@ -73,7 +73,8 @@ def chosen(rows: Sequence[Row], where: str) -> list[Row]:
 def value_of(rows: Sequence[Row], figure: str, where: str = "") -> float:
     """Compute a figure: mean, sd, median, min, max, sum or count of a field, ``the`` one value, or a ``ratio a/b`` of means.
 
-    A summary is of at least three seeds, and one run of several must be named by its seed: ``where`` are the conditions.
+    A summary is of at least three runs of other seeds or instances, and one run of several must be named by its seed: ``where``
+    are the conditions.
     """
     summary, _, field = figure.strip().partition(" ")
     if summary not in {*SUMMARIES, "the", "ratio"}:
@@ -82,12 +83,12 @@ def value_of(rows: Sequence[Row], figure: str, where: str = "") -> float:
     rows = [row for row in rows if _number(row.get(above)) and _number(row.get(below))]
     if not rows or (summary == "the" and len(rows) != 1):
         raise ValueError(f"there are {len(rows)} values of {field!r} where {where or 'all'}")
-    for name in SEEDS:
-        seeds = {row[name] for row in rows if name in row}
-        if summary == "the" and seeds and f"{name}=" not in where:
+    runs = {tuple(row[name] for name in SEEDS if name in row) for row in rows} - {()}
+    if summary == "the":
+        for name in (name for name in SEEDS if name in rows[0] and f"{name}=" not in where):
             raise ValueError(f"{field!r} where {where} is that of one {name}: name it, or give a mean")
-        if summary != "the" and 0 < len(seeds) < FEWEST:
-            raise ValueError(f"it is of {len(seeds)} {name}s; at least {FEWEST} are needed")
+    elif 0 < len(runs) < FEWEST:
+        raise ValueError(f"it is of {len(runs)} seeds; at least {FEWEST} are needed")
     if summary == "ratio":
         return float(sum(row[above] for row in rows) / sum(row[below] for row in rows))
     return float(rows[0][field]) if summary == "the" else float(SUMMARIES[summary]([row[field] for row in rows]))

@@ -39,10 +39,10 @@ def test_a_preset_with_few_cells_has_its_own_table_floor_and_no_line(tmp_path: P
     ]
     html = page(tmp_path / "r.jsonl", rows)
     table = part(html, "ising_curves-laptop-summary")
-    own = table[table.index("on 1 of 6 cells") :]
+    own = table[table.index("on 1 of 9 cells") :]
     assert "floor 0.125" in own  # and not the mean of both instances
     assert re.findall(r'<th scope="row">([^<]*)</th>', own) == ["NeurISE", "D3PM", "preset ising_5x5_d3pm"]
-    assert "preset" not in table[: table.index("on 1 of 6 cells")]
+    assert "preset" not in table[: table.index("on 1 of 9 cells")]
     figure = part(html, "ising_curves-laptop-tv")
     assert "preset ising_5x5_d3pm</text>" not in figure
     assert "Not drawn, for they have less than half of the cells: preset ising_5x5_d3pm." in figure

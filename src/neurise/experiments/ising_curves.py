@@ -62,10 +62,10 @@ class IsingCurves(LawExperiment):
         ),
         "laptop": Scale(
             3,
-            {"rows": (100, 1000, 10_000), "instance": (0, 1)},
+            {"rows": (100, 1000, 10_000), "instance": (0, 1, 2)},
             {"side": 5, "draws": 10_000, "steps": 1200, "width": 128, "depth": 2, "batch_size": 512}
             | {"timesteps": 64, "sampling_steps": 64},
-            "two instances and three trials, N up to 10⁴, 10⁴ samples, width 128, 1200 steps of 512 examples",
+            "three instances and trials, N up to 10⁴, 10⁴ samples, width 128, 1200 steps of 512 examples",
         ),
         "paper": Scale(
             10,

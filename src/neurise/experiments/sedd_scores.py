@@ -51,7 +51,7 @@ class SeddScores(LawExperiment):
             "3×3 spins, one instance and trial, N = 1000, a small network hardly trained",
         ),
         "laptop": Scale(
-            1,
+            3,
             {"rows": (1000, 10_000), "noise": NOISES, "instance": (0,)},
             {
                 "side": 5,
@@ -62,7 +62,7 @@ class SeddScores(LawExperiment):
                 "batch_size": 512,
                 "sampling_steps": 64,
             },
-            "one instance and trial, N up to 10⁴, 10⁴ samples, width 128, 1200 steps of 512 examples",
+            "one instance, three trials, N up to 10⁴, 10⁴ samples, width 128, 1200 steps of 512 examples",
         ),
         "paper": Scale(
             1,

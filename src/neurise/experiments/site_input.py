@@ -44,9 +44,9 @@ class SiteInput(LawExperiment):
         ),
         "laptop": Scale(
             1,
-            {"rows": (100, 1000, 10_000), "site": tuple(FORMS), "instance": (0, 1)},
+            {"rows": (100, 1000, 10_000), "site": tuple(FORMS), "instance": (0, 1, 2)},
             {"side": 5, "draws": 10_000, "steps": 1000, "width": 128, "depth": 2, "batch_size": 512},
-            "two instances, one trial, N up to 10⁴, width 128, 1000 steps of 512 examples",
+            "three instances, one trial, N up to 10⁴, width 128, 1000 steps of 512 examples",
         ),
         "paper": Scale(
             1,
