@@ -7,7 +7,7 @@
     python benchmarks/quality.py mnist_laptop --device cpu --seconds 120 --draws 100 --seeds 0 1 2
     python benchmarks/quality.py dynamic_mnist --device cuda --seconds 480
     python benchmarks/quality.py caltech --device cuda --seeds 0 1 2
-    python benchmarks/quality.py dwave --device cuda --seconds 120 --seeds 0 1 2 [--graph]
+    python benchmarks/quality.py dwave --device cuda --seconds 120 --seeds 0 1 2 --apart [--graph]
     python benchmarks/quality.py parents --device cpu --source advantage41_q263 --seeds 0 1 2
     python benchmarks/quality.py protein --device cuda --seeds 0 1 2
     python benchmarks/quality.py debd --device cuda --names nltcs plants
@@ -20,7 +20,8 @@
 
 A task is a file of ``benchmarks/quality_tasks``, whose first line says what it measures. Every fit is one constructor call,
 ``NeurISE(**settings)``; ``--set NAME=VALUE`` (JSON) changes the settings, and ``--steps`` or ``--seconds`` the length of the
-training. Nothing is chosen on test rows. ``--json`` writes every single run, with the command, the machine and the code.
+training. Nothing is chosen on test rows. ``--json`` writes every single run, with the command, the machine and the code. With
+``--apart`` each seed has a process of its own, all at once: on a GPU they share it, and their times are longer than alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ import argparse
 import importlib
 import json
 import pkgutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -100,6 +104,7 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--apart", action="store_true", help="a process for each seed, all at once")
     parser.add_argument("--json", metavar="FILE", help="also write every single run")
     arguments = parser.parse_args(words)
     arguments.settings = {name: json.loads(value) for name, _, value in (text.partition("=") for text in arguments.set)}
@@ -107,18 +112,44 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
     return arguments
 
 
+def side_by_side(seeds: list[int], words: list[str]) -> Iterator[Row]:
+    """Run a process for each seed, all at once, and return the rows of each as it ends; what it prints goes on."""
+    shared = [word for word in words if word != "--apart"]
+    with tempfile.TemporaryDirectory() as folder:
+        begun = []
+        for seed in seeds:
+            place = Path(folder) / f"{seed}.json"
+            command = [
+                sys.executable,
+                __file__,
+                *shared,
+                "--seeds",
+                str(seed),
+                "--json",
+                str(place),
+            ]  # the last ones count
+            begun.append((seed, place, subprocess.Popen(command)))
+        for seed, place, process in begun:
+            if process.wait():
+                print(f"seed {seed} ended with {process.returncode}", file=sys.stderr)
+            if place.exists():
+                yield from json.loads(place.read_text())["rows"]
+
+
 def main() -> None:
     arguments = arguments_of()
     task: ModuleType = importlib.import_module(f"quality_tasks.{arguments.what}")
     made: dict[str, Any] = {
         "command": " ".join(["python benchmarks/quality.py", *sys.argv[1:]]),
+        **({"how": "a process for each seed, all at once"} if arguments.apart else {}),
         "code": script_version(__file__),
         "machine": machine(arguments.device),
         "model": str(neurise.NeurISE().set_params(**arguments.settings)),
         "rows": list[Row](),
     }
     print(json.dumps({key: value for key, value in made.items() if key != "rows"}))
-    for row in task.run(arguments):
+    rows = side_by_side(arguments.seeds, sys.argv[1:]) if arguments.apart else task.run(arguments)
+    for row in rows:
         made["rows"].append(row)
         print(json.dumps(row), flush=True)
         if arguments.json:  # what is measured is kept, whatever comes after it
