@@ -67,7 +67,7 @@ def load(name: str | Path) -> Configuration:
     """Read a preset by its name, or a configuration from its file; near names are suggested for an unknown one.
 
     >>> import neurise
-    >>> found = neurise.presets.load(neurise.presets.names()[0])
+    >>> found = neurise.presets.load('ising_4x4')
     >>> found.model, len(found.params) > 0
     ('neurise', True)
     """
