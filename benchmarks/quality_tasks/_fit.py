@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import neurise
+from neurise.modeling.trained import TrainedModel
 
 Row = dict[str, Any]
 
@@ -29,8 +30,15 @@ def fitted(
     model = neurise.NeurISE().set_params(**{"alphabet": alphabet, **(settings or {}), **arguments.settings})
     model.fit(X, y, seed=seed, verbose=False, **arguments.budget, **options)
     seconds = time.perf_counter() - began
-    print(model.summary(), flush=True)  # what was chosen for the data
+    show(model)
     return model, seconds
+
+
+def show(model: TrainedModel) -> None:
+    """Print what was chosen for the data; Ctrl-C goes on where it stopped the training, for what it left is no figure."""
+    print(model.summary(), flush=True)
+    if model.stopped_ == "interrupted":
+        raise KeyboardInterrupt
 
 
 def excess(rows: list[Row]) -> tuple[float, float]:

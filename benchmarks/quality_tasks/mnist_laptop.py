@@ -13,7 +13,7 @@ import numpy as np
 
 import neurise
 from neurise.experiments.mnist import reference
-from quality_tasks._fit import Row
+from quality_tasks._fit import Row, show
 
 GROUP = "method"
 METHODS = ("NeurISE", "GGM", "SEDD", "D3PM", "DFM")
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> Iterator[Row]:
         for method in arguments.methods or METHODS:
             model = getattr(neurise, method)()
             model.fit(data.train, data.labels, seed=seed, verbose=False, **arguments.budget)
-            print(model.summary(), flush=True)
+            show(model)
             scores, floors = [], []
             for digit, (test, train) in held.items():
                 drawn = model.sample(arguments.draws, digit, seed=seed)

@@ -5,12 +5,13 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 from quality import TASKS, arguments_of  # noqa: E402
-from quality_tasks._fit import excess  # noqa: E402
+from quality_tasks._fit import excess, fitted  # noqa: E402
 from quality_tasks.ghz_small import added  # noqa: E402
 from quality_tasks.protein import agreement, connected  # noqa: E402
 from quality_tasks.qubits import chimera  # noqa: E402
@@ -64,3 +65,13 @@ def test_the_fidelity_of_a_law_is_what_its_configurations_add() -> None:
 def test_the_excess_is_paired() -> None:
     mean, error = excess([{"tv": 0.3, "memorising": 0.1}, {"tv": 0.8, "memorising": 0.7}])
     np.testing.assert_allclose([mean, error], [0.15, 0.05])
+
+
+def test_what_an_interruption_leaves_is_no_figure() -> None:
+    def interrupt(*told: object) -> None:
+        raise KeyboardInterrupt
+
+    arguments = arguments_of(["debd", "--device", "cpu", "--steps", "20", "--set", 'network="site_mlp"'])
+    rows = np.random.default_rng(0).integers(2, size=(50, 4))
+    with pytest.raises(KeyboardInterrupt):
+        fitted(arguments, 0, rows, callback=interrupt)
