@@ -1,5 +1,6 @@
 """The pieces of the quality tasks that compute something of their own."""
 
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_the_excess_is_paired() -> None:
 
 def test_what_an_interruption_leaves_is_no_figure() -> None:
     def interrupt(*told: object) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     arguments = arguments_of(["debd", "--device", "cpu", "--steps", "20", "--set", 'network="site_mlp"'])
     rows = np.random.default_rng(0).integers(2, size=(50, 4))
