@@ -29,6 +29,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import pkgutil
 import subprocess
 import sys
@@ -115,6 +116,10 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
 def side_by_side(seeds: list[int], words: list[str]) -> Iterator[Row]:
     """Run a process for each seed, all at once, and return the rows of each as it ends; what it prints goes on."""
     shared = [word for word in words if word != "--apart"]
+    threads = max(
+        1, (os.cpu_count() or 1) // len(seeds)
+    )  # threads that wait for a core spin, and take it from the others
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     with tempfile.TemporaryDirectory() as folder:
         begun = []
         for seed in seeds:
@@ -128,7 +133,7 @@ def side_by_side(seeds: list[int], words: list[str]) -> Iterator[Row]:
                 "--json",
                 str(place),
             ]  # the last ones count
-            begun.append((seed, place, subprocess.Popen(command)))
+            begun.append((seed, place, subprocess.Popen(command, env=environment)))
         for seed, place, process in begun:
             if process.wait():
                 print(f"seed {seed} ended with {process.returncode}", file=sys.stderr)
