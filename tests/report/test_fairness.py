@@ -10,6 +10,7 @@ import report_rows
 
 from neurise.experiments import store
 from neurise.report import build
+from neurise.report._budgets import budget_of
 
 CUDA = report_rows.MACHINE | {"device": "cuda", "device_name": "NVIDIA H200"}
 PRESET = "preset:ising_5x5_d3pm"
@@ -105,6 +106,22 @@ def test_missing_cells_are_named_as_combinations(tmp_path: Path) -> None:
         "GGM rows 10000 × instance 0",
         "DFM 1 of 3 trials",
     }
+
+
+def test_a_budget_that_varies_is_told_as_where_it_goes() -> None:
+    """A list of numbers with commas in them would be read as a list of more numbers."""
+    rows = laptop()[:4]
+    for row, steps, width, loss in zip(rows, (1200, 552, 1150, 552), (64, 1024, 64, 64), "baab", strict=True):
+        row["budget"] = {"steps": steps, "width": width, "loss": loss, "depth": 2}
+    told = budget_of(rows)
+    assert (told["steps"], told["width"], told["loss"]) == ("552 … 1,200", "64 and 1,024", "a, b")
+    assert told["depth"] == "2"
+
+
+def test_what_was_not_trained_has_no_steps() -> None:
+    rows = laptop(parameters=0, learnt_from=500)[:2]
+    assert rows[0]["parameters"]["steps"] == 1200
+    assert budget_of(rows) == {"parameters": "0", "learnt_from": "500"}
 
 
 def test_budgets_stand_beside_the_figures(tmp_path: Path) -> None:

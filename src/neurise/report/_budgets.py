@@ -13,7 +13,7 @@ from neurise.report._numbers import readable
 
 COLUMNS = {
     "steps": "steps",
-    "batch_size": "rows a step",
+    "batch_size": "examples a step",
     "examples": "examples",
     "width": "width",
     "depth": "depth",
@@ -49,18 +49,33 @@ def budgets(experiment: Experiment, rows: Sequence[store.Row]) -> str:
 
 
 def budget_of(rows: Sequence[store.Row]) -> dict[str, str]:
-    """Collect the budgets of rows; where they differ, all values are named."""
-    found: dict[str, list[str]] = {}
+    """Collect the budgets of rows: the value of all of them, or two of them, or from where to where they go."""
+    found: dict[str, set[Any]] = {}
     for row in rows:
         for name, entry in _facts(row).items():
-            text = f"{readable(entry)}" if isinstance(entry, float | int) else str(entry)
-            if name in COLUMNS and entry is not None and text not in found.setdefault(name, []):
-                found[name].append(text)
-    return {name: ", ".join(values) for name, values in found.items()}
+            if name in COLUMNS and entry is not None:
+                found.setdefault(name, set()).add(entry if isinstance(entry, float | int) else str(entry))
+    return {name: _told(values) for name, values in found.items()}
+
+
+def _told(values: set[Any]) -> str:
+    words = [entry for entry in values if isinstance(entry, str)]
+    numbers = list(dict.fromkeys(_number(entry) for entry in sorted(values - set(words))))
+    if len(numbers) > 2:
+        numbers = [f"{numbers[0]} … {numbers[-1]}"]
+    return ", ".join([" and ".join(numbers)] * bool(numbers) + sorted(words))
+
+
+def _number(value: float) -> str:
+    """Write a whole number as it is where it may be a setting; a width of 1024 is not 1,020."""
+    return f"{int(value):,}" if value == int(value) and abs(value) < 10_000 else readable(value)
 
 
 def _facts(row: store.Row) -> dict[str, Any]:
-    given = {name: row["parameters"][name] for name in COLUMNS if name in row["parameters"]}
+    trained = (
+        row["metrics"].get("parameters") != 0
+    )  # real rows are not, and their cells have the settings of the others
+    given = {name: row["parameters"][name] for name in COLUMNS if trained and name in row["parameters"]}
     facts = {**given, **{name: row["metrics"][name] for name in COLUMNS if name in row["metrics"]}}
     facts |= {name: entry for name, entry in row.get("budget", {}).items() if name in COLUMNS}
     steps, batch = number(facts.get("steps")), number(facts.get("batch_size"))

@@ -87,12 +87,17 @@ class Section:
 
     @property
     def versions(self) -> list[str]:
-        """Versions of the code and of what it ran on, with how many cells each computed."""
+        """Versions of the library and of what it ran on, with how many cells each computed."""
         return _counted(
-            f"neurise {row['code'].get('neurise')} (code {row['code'].get('digest')}), Python "
+            f"neurise {row['code'].get('neurise')}, Python "
             f"{row.get('machine', {}).get('python')}, torch {row.get('machine', {}).get('torch')}"
             for row in self.done
         )
+
+    @property
+    def codes(self) -> list[str]:
+        """Digests of the code, of which each method has its own, with how many cells each computed."""
+        return _counted(str(row["code"].get("digest")) for row in self.done)
 
     @property
     def machines(self) -> list[str]:

@@ -100,6 +100,7 @@ def _made(section: Section) -> str:
         "command": _commands(section),
         "cells": f"{done:,} of {planned:,}, {_duration(seconds)} of computing",
         "versions": "<br>".join(map(escape, section.versions)),
+        "code": escape(", ".join(section.codes)),
         "machines": "<br>".join(map(escape, section.machines)),
         "made": escape(section.days),
         "rows from": escape(", ".join(Path(file).name for file in section.files)),

@@ -59,7 +59,9 @@ def _words(section: Section, axes: Sequence[str], box: Box) -> list[str]:
     """Write a box: its methods, the values of each axis that it does not hold as a whole, and how many trials."""
     methods, *places, seeds = box
     planned = {name: {cell.parameters.get(name) for cell in section.planned} for name in axes}
-    called = [] if methods == (None,) else [", ".join(map(section.experiment.label, methods))]
+    everyone = {*section.experiment.methods, *(cell.parameters.get("method") for cell in section.planned)}
+    names = "every method," if len(methods) > 1 and set(methods) == everyone else None
+    called = [] if methods == (None,) else [names or ", ".join(map(section.experiment.label, methods))]
     parts = [
         f"{name} {', '.join(map(section.experiment.label, values))}"
         for name, values in zip(axes, places, strict=True)
