@@ -20,7 +20,7 @@ PHONE = {"width": 390, "height": 844}
 PATIENCE = 60_000
 """Milliseconds that a page may take on a machine that is busy with other things."""
 GENERATED = ("_static", "_sources", "_downloads", "reports")
-REPORTS = ("laptop.html", "paper.html")
+REPORTS = ("laptop.html",)
 """Pages of ``neurise report``, which have tests of their own."""
 
 pytestmark = [
