@@ -85,6 +85,15 @@ def test_the_page_has_every_claim_with_a_link_to_its_rows(tmp_path: Path) -> Non
     assert markdown(verdicts([]), "p.html").startswith("# Claims of the paper\n\n0 confirmed, 0 refuted")
 
 
+def test_a_scale_that_there_is_not_writes_no_page(tmp_path: Path) -> None:
+    results = report_rows.write(tmp_path / "r.jsonl", rows({"neurise_paper": 0.0, "ggm": 0.1}))
+    words = ["experiment", "claims", str(results), "--scale", "lptop", "-o", str(tmp_path / "claims.md")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code != 0
+    assert "'lptop'" in done.output + str(done.exception)
+    assert not (tmp_path / "claims.md").exists()
+
+
 def test_claims_name_what_there_is() -> None:
     for claim in CLAIMS:
         one = experiments.find(claim.experiment)

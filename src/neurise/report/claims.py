@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from neurise.experiments import store
+from neurise.experiments import SCALES, store
 from neurise.experiments.parts.age import CURRENT, by_code
 from neurise.report.deciding import CONFIRMED, OPEN, REFUTED, Better, Claim, Needed
 
@@ -123,6 +123,8 @@ class Verdict(NamedTuple):
 
 def verdicts(rows: Sequence[store.Row], scale: str = "paper") -> list[Verdict]:
     """Decide every claim by rows of a scale that the code of this version made; where they do not suffice, it is open."""
+    if scale not in SCALES:  # there are no rows of it, and every claim would be open
+        raise ValueError(f"there is no scale {scale!r}; scales are {', '.join(SCALES)}")
     current = [row for (_, size, code), own in by_code(rows).items() for row in own if (size, code) == (scale, CURRENT)]
     done = [row for row in current if row["status"] == "done"]
     return [_verdict(claim, [row for row in done if row["experiment"] == claim.experiment], scale) for claim in CLAIMS]
